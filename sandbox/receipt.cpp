@@ -49,6 +49,37 @@ void ConnectionPool::hang_up(const Deadline& deadline)
     }
 }
 
+bool ReadMark::is_set() const
+{
+    const std::lock_guard lock(mutex_);
+    return set_;
+}
+
+void ReadMark::set()
+{
+    std::function<void()> action;
+    {
+        const std::lock_guard lock(mutex_);
+        set_ = true;
+        action = std::exchange(action_, nullptr);
+    }
+    if (action) {
+        action();
+    }
+}
+
+void ReadMark::then(std::function<void()> action)
+{
+    {
+        const std::lock_guard lock(mutex_);
+        if (!set_) {
+            action_ = std::move(action);
+            return;
+        }
+    }
+    action();
+}
+
 Receipt::Receipt() noexcept = default;
 
 Receipt::Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool)
@@ -61,7 +92,7 @@ Receipt::Receipt(std::string call, std::shared_ptr<LateWords> words) noexcept
 {
 }
 
-Receipt::Receipt(std::shared_ptr<std::atomic<bool>> read) noexcept : read_(std::move(read)) {}
+Receipt::Receipt(std::shared_ptr<ReadMark> read) noexcept : read_(std::move(read)) {}
 
 Receipt::~Receipt() = default;
 Receipt::Receipt(Receipt&&) noexcept = default;
@@ -70,7 +101,7 @@ Receipt& Receipt::operator=(Receipt&&) noexcept = default;
 void Receipt::acknowledge() noexcept
 {
     if (read_) {
-        *read_ = true;
+        read_->set();
     }
     say_later(&LateWords::seen);
     say(&GuestConnection::acknowledge);

@@ -2,8 +2,8 @@
 
 #include "sandbox/base/deadline.hpp"
 
-#include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -38,6 +38,23 @@ class ConnectionPool {
     std::vector<std::unique_ptr<GuestConnection>> idle_; ///< guarded by mutex_
 };
 
+/// That an agent has read something which no guest knows of. Thread-safe.
+class ReadMark {
+  public:
+    [[nodiscard]] bool is_set() const;
+    /// Idempotent.
+    void set();
+
+    /// `action` is called when it is set, by whoever does: it must not wait for anybody. At once
+    /// where it is set already.
+    void then(std::function<void()> action);
+
+  private:
+    mutable std::mutex mutex_; ///< guards what follows
+    bool set_ = false;
+    std::function<void()> action_;
+};
+
 /// Of a command's result that somebody still has to see, or of what a server was told of such
 /// results: whoever has handed it on says so, and the guest may forget how the command ended.
 /// Destroyed without, as by the death of the server, it makes the guest keep that for whoever comes
@@ -49,8 +66,8 @@ class Receipt {
     Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool);
     /// Of a call of that name whose connection was not kept.
     Receipt(std::string call, std::shared_ptr<LateWords> words) noexcept;
-    /// Of what no guest knows: `read` becomes true when it is acknowledged.
-    explicit Receipt(std::shared_ptr<std::atomic<bool>> read) noexcept;
+    /// Of what no guest knows: `read` is set when it is acknowledged.
+    explicit Receipt(std::shared_ptr<ReadMark> read) noexcept;
     ~Receipt();
     Receipt(Receipt&&) noexcept;
     Receipt& operator=(Receipt&&) noexcept;
@@ -75,7 +92,7 @@ class Receipt {
     std::shared_ptr<ConnectionPool> pool_;
     std::string call_;
     std::shared_ptr<LateWords> words_; ///< null: there is nothing to be said later
-    std::shared_ptr<std::atomic<bool>> read_;
+    std::shared_ptr<ReadMark> read_;
 };
 
 /// Of several results that one answer tells of.

@@ -26,13 +26,11 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
                                  [&](const std::string& key) { clear_up(key, round); });
     const bool dropped = for_each(keeper_.abandoned(), deadline, round,
                                   [&](const auto& key) { keeper_.drop_abandoned(key); });
-    const bool restored = for_each(keeper_.lost_machines(), deadline, round, [&](const auto& key) {
-        if (keeper_.restore(key)) {
-            round.collected.restored.push_back(name_of(key));
-        }
-    });
+    const bool restored = restore_lost(deadline, round);
     const bool found = for_each(keeper_.unsure_homes(), deadline, round, [&](const auto& key) {
-        if (keeper_.record_home(key)) {
+        if (keeper_.end_lost_unnamed(key)) {
+            ++round.collected.cleared;
+        } else if (keeper_.record_home(key)) {
             round.collected.found.push_back(key);
         }
     });
@@ -49,6 +47,21 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
         for_each(round.due, deadline, round, [&](const Due& due) { save(due, round); });
     round.collected.in_time = looked && dropped && restored && found && ended && swept && saved;
     return std::move(round.collected);
+}
+
+/// What is dead of it is cleared up at once: nobody else may come for long.
+bool Collector::restore_lost(const Deadline& deadline, Round& round)
+{
+    auto& collected = round.collected;
+    const auto waiting = collected.busy.size() + collected.failed.size();
+    const bool in_time = for_each(keeper_.lost_machines(), deadline, round, [&](const auto& key) {
+        if (keeper_.restore(key)) {
+            collected.restored.push_back(name_of(key));
+            clear_up(key, round);
+        }
+    });
+    collected.knows_all = in_time && collected.busy.size() + collected.failed.size() == waiting;
+    return in_time;
 }
 
 /// As a list shows it.

@@ -21,7 +21,8 @@ struct Collected {
     std::size_t cleared = 0;           ///< of how many sessions it removed what was dead
     std::size_t strays = 0;            ///< machines that no book knew, now ended
     std::size_t others = 0;            ///< sessions on another backend, which it left alone
-    std::vector<std::string> restored; ///< sessions whose machines the books had lost, by name
+    std::vector<std::string> restored; ///< sessions that the books had lost, by name
+    bool knows_all = false;            ///< none is left that the books may have lost
     std::vector<std::string> found;    ///< keys of homes that the books had lost, now listed
     std::vector<SavedFiles> saved;     ///< of each session of which `save_on_end` was done
     std::vector<std::string> removed;  ///< the sessions whose homes it removed, by name
@@ -91,6 +92,7 @@ class Collector {
     template <class Subjects, class Act>
     [[nodiscard]] bool for_each(const Subjects& subjects, const Deadline& deadline, Round& round,
                                 const Act& act);
+    [[nodiscard]] bool restore_lost(const Deadline& deadline, Round& round);
     [[nodiscard]] std::string name_of(const std::string& key) const;
     void clear_up(const std::string& key, Round& round);
     void collect_backend(const Deadline& deadline, Round& round);

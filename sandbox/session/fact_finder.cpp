@@ -236,6 +236,10 @@ FactFinder::Look FactFinder::own_look(const SessionId& id, const std::string& ke
         facts.state = to_string(State::absent);
         facts.why = "no call has needed a sandbox yet";
         take_conditions(facts, ToldMachine::next, settings_);
+        if (registry_.settling()) {
+            facts.why = "whether it has a sandbox is not known yet";
+            facts.trouble = "it was restarted a moment ago, and is told again what it has lost";
+        }
     }
     facts.session = id.session; // not the one that was made up for an unnamed session
     if (id.session.empty()) {

@@ -199,7 +199,7 @@ class FileRegistry : public Registry {
                 remove_entry(folder.get(), path(key), name);
             }
         }
-        for (const char* name : {claim_name, lock_name}) {
+        for (const char* name : {file_teller_name, claim_name, lock_name}) {
             remove_entry(folder.get(), path(key), name);
         }
         // Fails while the backend keeps a home there; then the folder stays for it.

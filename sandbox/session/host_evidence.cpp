@@ -6,6 +6,7 @@
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
+#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
@@ -13,6 +14,9 @@
 
 namespace berth::session {
 namespace {
+
+/// Whoever looks whether the server of an unnamed session lives has its lock for a moment.
+constexpr std::chrono::seconds claim_patience{1};
 
 std::optional<Record> found_by_now(Registry& registry, const std::string& key) noexcept
 {
@@ -58,29 +62,37 @@ bool MachineKeeper::is_foreign(const std::string& key) const
     }
 }
 
-/// Who is refused is told whom it waits for: one that stands still would keep it for ever.
+/// Who is refused is told whom it waits for: one that stands still would keep it for ever. Of a
+/// session that nobody makes `refusal` as it is.
+Error MachineKeeper::with_maker(const Error& refusal, const std::string& key) const
+{
+    const auto record = found_by_now(registry_, key);
+    if (!record || record->state != State::creating) {
+        return refusal;
+    }
+    const auto who = visible(record->owner) + (settings_.place ? "" : " on this host");
+    Error waiting(ErrorCode::busy,
+                  std::string(refusal.what()) + " (" + who + " makes it since " +
+                      rfc3339(record->last_used) + ')',
+                  "Try again in a few seconds. Where that does not help, look at that process: "
+                  "one that stands still (state T) `kill -CONT` lets go on; after `kill -KILL` "
+                  "of it the next call begins anew.");
+    for (const auto& [name, value] : refusal.details()) {
+        waiting.with_detail(name, value);
+    }
+    return waiting;
+}
+
 std::unique_ptr<Registry::Hold> MachineKeeper::lock_books(const std::string& key,
                                                           const Deadline& deadline) const
 {
     try {
         return registry_.lock(key, deadline);
     } catch (const Error& error) {
-        const auto record =
-            error.code() == ErrorCode::busy ? found_by_now(registry_, key) : std::nullopt;
-        if (!record || record->state != State::creating) {
+        if (error.code() != ErrorCode::busy) {
             throw;
         }
-        const auto who = visible(record->owner) + (settings_.place ? "" : " on this host");
-        Error waiting(ErrorCode::busy,
-                      std::string(error.what()) + " (" + who + " makes it since " +
-                          rfc3339(record->last_used) + ')',
-                      "Try again in a few seconds. Where that does not help, look at that process: "
-                      "one that stands still (state T) `kill -CONT` lets go on; after `kill -KILL` "
-                      "of it the next call begins anew.");
-        for (const auto& [name, value] : error.details()) {
-            waiting.with_detail(name, value);
-        }
-        throw Error(waiting);
+        throw Error(with_maker(error, key));
     }
 }
 
@@ -93,10 +105,13 @@ std::unique_ptr<Registry::Hold> MachineKeeper::lock(const std::string& key,
     }
     UniqueFd host = host_.lock(key, deadline);
     if (!host) {
-        throw Error(ErrorCode::busy,
-                    "the session is being made or ended by another server of this host, which has "
-                    "lost the registry's lock and is not done yet",
-                    "try again in a few seconds");
+        // One that stands still has lost the registry's lock, and keeps this one.
+        throw Error(with_maker(
+            Error(ErrorCode::busy,
+                  "the session is being made or ended by another server of this host, which has "
+                  "lost the registry's lock and is not done yet",
+                  "try again in a few seconds"),
+            key));
     }
     return std::make_unique<HoldOfBoth>(std::move(books), std::move(host));
 }
@@ -140,6 +155,7 @@ void MachineKeeper::begin_keeping(const std::string& key, Record& record) const
 {
     mark(key, record);
     record.kept = kept_from_now();
+    renew_machine_here(key, record);
 }
 
 void MachineKeeper::note_wanted(const std::string& key) noexcept
@@ -173,12 +189,17 @@ void MachineKeeper::hold_claim_here(const std::string& key, UniqueFd& held) cons
         return;
     }
     try {
-        held = host_.claim(key);
+        held = host_.claim(key, Deadline::after(claim_patience));
     } catch (const Error&) {
         if (backend_.is_bound_to_host()) {
             throw;
         }
         held.reset(); // a machine elsewhere needs no folder of this host: the books' claim is all
+        return;
+    }
+    if (!held) { // without it whoever clears up would take this server for dead
+        throw Error(ErrorCode::busy, "the session is being cleared up by another server",
+                    "try again in a few seconds");
     }
 }
 

@@ -28,6 +28,7 @@ namespace {
 constexpr const char* host_lock_name = "lock";
 constexpr const char* host_claim_name = "server"; ///< as books in files have it
 constexpr const char* mark_name = "last-wanted";
+constexpr const char* teller_name = file_teller_name;
 constexpr const char* machine_name = "last-machine";
 constexpr std::size_t max_mark = 256;
 constexpr std::size_t max_machine = 2UL << 20U;
@@ -59,7 +60,7 @@ bool is_bare(int folder)
     const auto names = directory_names(folder);
     return std::all_of(names.begin(), names.end(), [](const std::string& name) {
         return name == host_lock_name || name == host_claim_name || name == mark_name ||
-               name == machine_name || is_unfinished(name, mark_name) ||
+               name == machine_name || name == teller_name || is_unfinished(name, mark_name) ||
                is_unfinished(name, machine_name);
     });
 }
@@ -85,9 +86,24 @@ UniqueFd HostFolders::lock(const std::string& key, const Deadline& deadline) con
     return lock_file([&] { return make_folder(key); }, host_lock_name, deadline);
 }
 
-UniqueFd HostFolders::claim(const std::string& key) const
+UniqueFd HostFolders::claim(const std::string& key, const Deadline& deadline) const
 {
-    return lock_file([&] { return make_folder(key); }, host_claim_name, Deadline::after({}));
+    return lock_file([&] { return make_folder(key); }, host_claim_name, deadline);
+}
+
+HostFolders::Teller::~Teller()
+{
+    // While it is locked: whoever has opened it meanwhile sees that. Not that of a later folder.
+    if (is_named(AT_FDCWD, path_, fd_.get())) {
+        ::unlink(path_.c_str());
+    }
+}
+
+std::shared_ptr<const HostFolders::Teller> HostFolders::claim_telling(const std::string& key) const
+{
+    UniqueFd fd = lock_file([&] { return make_folder(key); }, teller_name, Deadline::after({}));
+    return fd ? std::make_shared<const Teller>(path(key) + '/' + teller_name, std::move(fd))
+              : nullptr;
 }
 
 bool HostFolders::is_claim(const std::string& key, int claim) const noexcept
@@ -173,6 +189,15 @@ void HostFolders::keep_machine(const std::string& key, const std::string& text) 
     write(key, machine_name, text);
 }
 
+void HostFolders::drop_machine(const std::string& key) const noexcept
+{
+    try {
+        ::unlink((path(key) + '/' + machine_name).c_str());
+    } catch (const std::exception&) {
+        return; // of memory there is none
+    }
+}
+
 void HostFolders::forget(const std::string& key) const noexcept
 {
     try {
@@ -185,7 +210,8 @@ void HostFolders::forget(const std::string& key) const noexcept
             remove_unfinished(opened.get(), {mark_name, machine_name});
         }
         // The lock last: who waits for it writes here as soon as it is gone.
-        for (const char* name : {machine_name, mark_name, host_claim_name, host_lock_name}) {
+        for (const char* name :
+             {machine_name, mark_name, teller_name, host_claim_name, host_lock_name}) {
             ::unlink((folder + '/' + name).c_str());
         }
         ::rmdir(folder.c_str()); // fails while a home is there; then the folder stays for it

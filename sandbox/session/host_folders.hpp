@@ -4,7 +4,9 @@
 #include "sandbox/base/unique_fd.hpp"
 
 #include <chrono>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace berth::session {
@@ -23,8 +25,26 @@ class HostFolders {
     [[nodiscard]] UniqueFd lock(const std::string& key, const Deadline& deadline) const;
 
     /// Proof that the server of an unnamed session lives, which the kernel takes away when that
-    /// dies. Invalid when another holds it.
-    [[nodiscard]] UniqueFd claim(const std::string& key) const;
+    /// dies. Invalid when another holds it until the deadline.
+    [[nodiscard]] UniqueFd claim(const std::string& key, const Deadline& deadline) const;
+
+    /// The right to tell what the books have untold of a session (Record::untold), of a server of
+    /// this host: as claim(). Removed when it is let go of.
+    class Teller {
+      public:
+        Teller(std::string path, UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+        ~Teller();
+        Teller(const Teller&) = delete;
+        Teller& operator=(const Teller&) = delete;
+
+      private:
+        std::string path_;
+        UniqueFd fd_;
+    };
+
+    /// Null where another has it.
+    [[nodiscard]] std::shared_ptr<const Teller> claim_telling(const std::string& key) const;
 
     /// Whether that is what a claim is on.
     [[nodiscard]] bool is_claim(const std::string& key, int claim) const noexcept;
@@ -47,6 +67,9 @@ class HostFolders {
     /// Under lock(). What is written there is found until forget(), and is read by who may use the
     /// state directory alone: the secret of a machine is in it.
     void keep_machine(const std::string& key, const std::string& text) const;
+
+    /// Under lock(). Nothing is kept of it any more.
+    void drop_machine(const std::string& key) const noexcept;
 
     /// Empty: nothing, or it cannot be read.
     [[nodiscard]] std::string kept_machine(const std::string& key) const;

@@ -4,12 +4,15 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/record_codec.hpp"
+#include "sandbox/session/session_folders.hpp"
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -41,32 +44,61 @@ std::optional<Record> machine_in(const std::string& text)
     }
 }
 
+/// Of servers that were started without the registry.
+bool has_books_in_files(const std::string& state_directory, const std::string& key)
+{
+    std::error_code ignored;
+    return std::filesystem::exists(
+        SessionFolders(state_directory).path(key) + '/' + file_record_name, ignored);
+}
+
 } // namespace
 
-/// An unnamed session's ends with the server, which knows of it for as long.
 void MachineKeeper::keep_machine_here(const std::string& key, const Record& record) const
 {
-    if (are_books_elsewhere() && !record.unnamed) {
+    if (are_books_elsewhere() && is_ours(record)) {
         host_.keep_machine(key, text_of_machine(record));
     }
 }
 
-/// Under lock(), of a key that has no record. The copy counts only for the machine that it is of:
-/// the host has noted no later one, and its guest is there.
-std::optional<Record> MachineKeeper::restored(const std::string& key)
+/// As it is from now on, of a record that is in the books: else it would come back with what was
+/// told since, or as that of a machine which was ended. Where there is no room nothing comes back.
+void MachineKeeper::renew_machine_here(const std::string& key, const Record& record) const noexcept
 {
-    if (!are_books_elsewhere()) {
-        return std::nullopt;
+    if (!are_books_elsewhere() || record.state == State::creating) {
+        return; // its mark says that the copy is of an earlier machine
     }
+    try {
+        keep_machine_here(key, record);
+    } catch (const std::exception&) {
+        host_.drop_machine(key);
+    }
+}
+
+/// Nothing where it is not of the latest machine that this host was wanted to have.
+std::optional<Record> MachineKeeper::copy_of(const std::string& key) const
+{
     auto record = machine_in(host_.kept_machine(key));
-    if (!record || record->state != State::running || record->mark.empty() ||
-        record->mark != host_.mark(key) || !is_ours(*record)) {
+    if (!record || record->mark.empty() || record->mark != host_.mark(key) || !is_ours(*record) ||
+        (record->state != State::running && !has_no_machine(*record))) {
         return std::nullopt;
     }
     record->machine.data["key_hash"] = key;
     record->last_used = host_.last_noted(key);
-    if (!backend_.attach(record->machine)) {
+    return record;
+}
+
+/// Under lock(), of a key that has no record. One whose machine is gone comes back too: it has what
+/// nobody was told of that one's commands, or where its guest noted that.
+std::optional<Record> MachineKeeper::restored(const std::string& key)
+{
+    auto record = are_books_elsewhere() ? copy_of(key) : std::nullopt;
+    if (!record) {
         return std::nullopt;
+    }
+    const bool lives = record->state == State::running && backend_.attach(record->machine);
+    if (!lives && (lives_here(key) || has_books_in_files(settings_.state_directory, key))) {
+        return std::nullopt; // which is another one, or what they tell came after
     }
     registry_.put(key, *record);
     return record;
@@ -87,11 +119,29 @@ std::vector<std::string> MachineKeeper::lost_machines()
 
 bool MachineKeeper::restore(const std::string& key)
 {
-    if (!lives_here(key) || registry_.find(key)) {
+    // Whoever serves an unnamed one writes it again.
+    if (!copy_of(key) || registry_.find(key) || host_.server_of(key).lives) {
         return false;
     }
     const auto lock = this->lock(key, Deadline::after({}));
     return !registry_.find(key) && restored(key).has_value();
+}
+
+/// Only the server of an unnamed session leaves that claim beside the home.
+bool MachineKeeper::end_lost_unnamed(const std::string& key)
+{
+    const auto is_lost = [&] { return !registry_.find(key) && !lives_here(key); };
+    const auto server = host_.server_of(key); // kept: none can begin there meanwhile
+    if (!server.dead || host_.mark(key).empty() || copy_of(key) || !is_lost()) {
+        return false;
+    }
+    const auto lock = this->lock(key, Deadline::after({}));
+    if (!is_lost()) {
+        return false;
+    }
+    destroy(interrupted(key), /*purge=*/true, *lock);
+    forget(key);
+    return true;
 }
 
 } // namespace berth::session

@@ -260,6 +260,7 @@ bool MachineKeeper::settle_dead(const std::string& key)
         record.epoch = 0;
     }
     registry_.put(key, record);
+    renew_machine_here(key, record);
     return true;
 }
 

@@ -234,8 +234,9 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
             obtained.told.notices.push_back(obtained.told_settings);
         }
     }
-    if (obtained.sandbox != wanted.held) { // else it is told already, or about to be
-        obtained.untold = Untold(record, knows, obtained.told);
+    if (obtained.sandbox != wanted.held && has_untold(record)) { // else it is told, or about to be
+        obtained.untold =
+            take_untold(wanted.key, knows, wanted.taken, obtained.told, obtained.others_tell);
     }
     if (!tell_unseen(obtained, lock != nullptr)) {
         return std::nullopt;
@@ -447,7 +448,10 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
                                      wanted.unnamed, backend_.is_bound_to_host());
     }
     Obtained obtained;
-    obtained.untold = Untold(record, /*knows=*/false, obtained.told);
+    if (bool others_tell = false; has_untold(record)) { // what was before; these news they have not
+        obtained.untold = Untold(record, /*knows=*/false, obtained.told,
+                                 claim_telling(wanted.key, wanted.taken, others_tell));
+    }
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {
         if (auto notice = set_up(*obtained.sandbox, settings_.setup, wanted.stop);

@@ -48,6 +48,8 @@ class MachineKeeper {
         std::shared_ptr<sandbox::Sandbox> held = {};
         /// What the agent was told to be other than asked for; it is told again where that differs.
         std::string told_settings = {};
+        /// What this server has taken from the books, to tell it, and not settled yet.
+        Untold taken = {};
         /// What an earlier try could not change, and the machine as it was then: nothing else of
         /// the living machine is changed, and none that another server has changed since. Nothing:
         /// all that differ.
@@ -60,6 +62,7 @@ class MachineKeeper {
         Record record; ///< as the books had it
         Told told;
         Untold untold;             ///< of which, what the books keep until it was read
+        bool others_tell = false;  ///< another server is about to tell what they keep
         std::string told_settings; ///< as Wanted has it
     };
 
@@ -131,6 +134,11 @@ class MachineKeeper {
     /// kept is listed until it is purged.
     Ended end(const std::string& key, const Manner& manner);
 
+    /// What the books have untold, added to `told`. Nothing: there is nothing, or another server
+    /// that lives is about to tell it (`others_tell`), or they cannot be asked now (the same).
+    [[nodiscard]] Untold take_untold(const std::string& key, Told& told,
+                                     bool& others_tell) noexcept;
+
     /// The agent has read what was told of the session's earlier machines: the books let go of it.
     /// False where they cannot now: as long as they keep it, whoever comes next tells it again.
     /// `deadline`: for the session's lock.
@@ -183,9 +191,14 @@ class MachineKeeper {
     /// The keys of sessions that had a machine here, and of which shared books know nothing.
     [[nodiscard]] std::vector<std::string> lost_machines();
 
-    /// Has such a machine in the books again, with all that it does, where it lives. False: it does
-    /// not, or they know of it. Does not wait: throws Error(busy).
+    /// Has such a session in the books again: with its machine and all that it does where that
+    /// lives, else with what is to be told of it. False: the host has no word of it that counts, or
+    /// they know of it. Does not wait: throws Error(busy).
     bool restore(const std::string& key);
+
+    /// Removes what an unnamed session has left whose server is dead, and of which shared books
+    /// know nothing: its home too. False: it is none. Does not wait: throws Error(busy).
+    bool end_lost_unnamed(const std::string& key);
 
     /// Writes a record for such a home, unless there is one, or a machine lives in it: of a session
     /// that has ended and has its key for a name, so that it is listed, can be taken or removed,
@@ -202,6 +215,7 @@ class MachineKeeper {
     /// Of the server of an unnamed session, beside its Registry::claim(), where that is in shared
     /// books: a lock that this host's kernel keeps for it, and frees when it dies. `held` is what
     /// it has of that, made anew where somebody removed it with the session.
+    /// Throws Error(busy) where another has it.
     void hold_claim_here(const std::string& key, UniqueFd& held) const;
 
     /// Whether the machine of a record has another network than this server asks for, and could be
@@ -282,6 +296,7 @@ class MachineKeeper {
     void begin_machine(const Wanted& wanted, Record& record) const;
     [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
                                    const Registry::Hold& lock);
+    [[nodiscard]] Error with_maker(const Error& refusal, const std::string& key) const;
     [[nodiscard]] std::unique_ptr<Registry::Hold> lock_books(const std::string& key,
                                                              const Deadline& deadline) const;
     [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;
@@ -292,6 +307,12 @@ class MachineKeeper {
     [[nodiscard]] std::unique_ptr<Registry::Hold> lock_to_make(const Wanted& wanted) const;
     bool clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
     void keep_machine_here(const std::string& key, const Record& record) const;
+    void renew_machine_here(const std::string& key, const Record& record) const noexcept;
+    [[nodiscard]] std::optional<Record> copy_of(const std::string& key) const;
+    [[nodiscard]] Untold::Teller claim_telling(const std::string& key, const Untold& taken,
+                                               bool& others_tell) const;
+    [[nodiscard]] Untold take_untold(const std::string& key, bool knows, const Untold& taken,
+                                     Told& told, bool& others_tell);
     [[nodiscard]] std::optional<Record> restored(const std::string& key);
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
     void note_wanted(const std::string& key) noexcept;

@@ -102,6 +102,7 @@ class RedisRegistry : public Registry {
     std::unique_ptr<Hold> claim(const std::string& key) override;
     std::unique_ptr<Hold> claim_of_dead(const std::string& key) override;
     std::optional<milliseconds> silent_claim(const std::string& key) override;
+    std::optional<milliseconds> settling() override;
     std::optional<Record> find(const std::string& key) override;
     void put(const std::string& key, const Record& record) override;
     void erase(const std::string& key) override;
@@ -248,6 +249,14 @@ std::optional<milliseconds> RedisRegistry::silent_claim(const std::string& key)
     return rest < milliseconds(0) || rest > times_.claim - missed * times_.renewal
                ? std::nullopt
                : std::optional(rest);
+}
+
+std::optional<milliseconds> RedisRegistry::settling()
+{
+    const auto answer = run(redis_scripts::settling_rest, {redis_keys::settling}, {});
+    const milliseconds rest(std::stoll(answer.at(0).text));
+    // Longer than any that was given it is after a clock that was set back, until the next lock.
+    return rest < milliseconds(0) ? std::nullopt : std::optional(std::min(rest, times_.settling));
 }
 
 DamagedRecord RedisRegistry::damaged(const std::string& key, const std::string& why) const

@@ -97,6 +97,11 @@ redis.call('SET', KEYS[3], held, 'PX', ARGV[4])
 return {generation, 'held', held}
 )lua";
 
+/// KEYS: …, settling. Answers for how many milliseconds it lasts; less than 0: it is over.
+inline constexpr std::string_view settling_rest = R"lua(
+return {generation, tostring(redis.call('PTTL', KEYS[2]))}
+)lua";
+
 /// KEYS: …, settling, claim, record. ARGV: …, claim, expiry. Answers "held" or "other". While Redis
 /// settles, whoever is in the books may be back in a moment.
 inline constexpr std::string_view claim = R"lua(

@@ -139,6 +139,14 @@ class Registry {
         return std::nullopt;
     }
 
+    /// For how long these books may still lack what their servers and hosts write again, since they
+    /// have lost their data or were restarted a moment ago: who is not in them may well be there.
+    /// Nothing: they have all.
+    [[nodiscard]] virtual std::optional<std::chrono::milliseconds> settling()
+    {
+        return std::nullopt;
+    }
+
     /// Throws DamagedRecord that names the place when what is there is no record, another Error
     /// when it cannot be read now: a guess could make a second machine beside a living one.
     [[nodiscard]] virtual std::optional<Record> find(const std::string& key) = 0;

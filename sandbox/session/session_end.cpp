@@ -127,6 +127,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
         take_over(key, record);
     }
     registry_.put(key, record);
+    renew_machine_here(key, record);
     if (owed && manner.files == AtEnd::save) {
         save(key, record, manner.stop, lock, result);
         if (manner.purge && result.trouble.empty()) {
@@ -171,9 +172,7 @@ bool MachineKeeper::forget_told(const std::string& key, const Untold& told,
         auto found = lock_existing(key, deadline);
         if (found && told.remove_from(found->record)) {
             registry_.put(key, found->record);
-            if (found->record.state == State::running && !found->record.token.empty()) {
-                keep_machine_here(key, found->record); // else it would come back with what was told
-            }
+            renew_machine_here(key, found->record);
         }
         return true;
     } catch (const std::exception&) {
@@ -256,6 +255,7 @@ void MachineKeeper::save(const std::string& key, Record& record, const std::stop
     }
     // Before that machine is ended: what is saved is not saved again, whatever becomes of it.
     registry_.put(key, record);
+    renew_machine_here(key, record);
     if (made) {
         end_saving(key, record, *made, result, lock);
     }
@@ -280,6 +280,7 @@ void MachineKeeper::end_saving(const std::string& key, Record& record,
     }
     record.saving.begun = false;
     registry_.put(key, record);
+    renew_machine_here(key, record);
 }
 
 /// `made`: the machine that it is done in, which the caller ends.

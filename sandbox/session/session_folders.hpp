@@ -10,6 +10,8 @@ namespace berth::session {
 
 /// In the folder of each session that books in files know.
 inline constexpr const char* file_record_name = "record.json";
+/// See HostFolders::claim_telling().
+inline constexpr const char* file_teller_name = "teller";
 
 /// The folders of the sessions of a state directory, <state_directory>/sessions/<key>, where the
 /// books in files, what a host keeps where they are elsewhere, and the backend's homes are.

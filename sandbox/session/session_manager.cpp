@@ -6,7 +6,10 @@
 #include "sandbox/session/session_manager_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -14,9 +17,33 @@ namespace berth::session {
 namespace {
 
 constexpr std::chrono::seconds collect_time{10};
+/// Of a server's own, and between two of them.
+constexpr int collect_rounds = 4;
+constexpr std::chrono::seconds collect_pause{5};
 constexpr std::chrono::seconds close_time{1};
 /// The guest knows some seconds after its wake that nobody has read a result.
 constexpr std::chrono::minutes doubt_lasts{1};
+
+void wait(std::chrono::milliseconds time, const std::stop_token& stop)
+{
+    std::mutex mutex;
+    std::condition_variable_any changed;
+    std::unique_lock lock(mutex);
+    (void)changed.wait_for(lock, stop, time, [] { return false; });
+}
+
+/// What others are at just then is looked at again: they may be about to die, or what they make or
+/// end has no other server that comes to it for long.
+void collect_patiently(Parts& parts, const Homes& homes, const std::stop_token& stop)
+{
+    for (int left = collect_rounds; left > 0; --left) {
+        const auto found = parts.collector.collect(Deadline::after(collect_time), stop, homes);
+        if ((found.busy.empty() && found.silent.empty()) || stop.stop_requested()) {
+            return;
+        }
+        wait(std::max<std::chrono::milliseconds>(collect_pause, found.lapse), stop);
+    }
+}
 
 } // namespace
 
@@ -104,7 +131,7 @@ void SessionManager::Implementation::start_collector(const Homes& homes)
         const std::lock_guard lock(mutex_);
         collecting_ = std::jthread([parts = parts_, homes](const std::stop_token& stop) {
             try {
-                (void)parts->collector.collect(Deadline::after(collect_time), stop, homes);
+                collect_patiently(*parts, homes, stop);
             } catch (const std::exception&) {
                 return; // the next server tries again
             }
@@ -137,7 +164,8 @@ void SessionManager::Implementation::close() noexcept
         collector = std::move(collecting_);
     }
     collector.request_stop();
-    teller_.stop(); // what it has not said goes with the departure
+    teller_.stop();  // what it has not said goes with the departure
+    settler_.stop(); // what it has not settled is below
     const auto parts = this->parts();
     const auto patience = Deadline::after(close_time);
     for (const auto& slot : slots) {
@@ -254,6 +282,11 @@ std::optional<protocol::ResumeReply> SessionManager::resume(const std::string& k
 {
     return resume_machine(implementation_->backend(), implementation_->registry(),
                           implementation_->parts()->settings.place, key);
+}
+
+std::optional<std::chrono::milliseconds> SessionManager::settling()
+{
+    return implementation_->registry().settling();
 }
 
 bool SessionManager::uses(const SessionId& id)

@@ -9,6 +9,7 @@
 #include "sandbox/session/settings.hpp"
 #include "sandbox/session/told.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -67,6 +68,9 @@ class SessionManager {
 
     /// What a lease told, and nobody has heard: the next lease has it.
     void tell_again(const SessionId& id, Told told);
+
+    /// As Registry::settling().
+    [[nodiscard]] std::optional<std::chrono::milliseconds> settling();
 
     /// Whether this server has a sandbox of it, which may have ended meanwhile. Asks nobody.
     [[nodiscard]] bool uses(const SessionId& id);

@@ -94,6 +94,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
             return std::nullopt;
         }
         registry_->touch(slot->key);
+        take_untold(slot, parts);
     }
     tell_of_mounts(*slot, lease);
     if (lease.sandbox->take_unseen() || doubtful) {
@@ -103,6 +104,31 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
     const std::lock_guard lock(slot->mutex);
     lease.add(std::exchange(slot->untold, {}));
     return lease;
+}
+
+/// What another server was about to tell when this one came: it may have died before.
+void SessionManager::Implementation::take_untold(const std::shared_ptr<Slot>& slot,
+                                                 const std::shared_ptr<Parts>& parts)
+{
+    {
+        const std::lock_guard lock(slot->mutex);
+        if (!slot->others_tell) {
+            return;
+        }
+    }
+    Told told;
+    bool others_tell = false;
+    auto untold = parts->keeper.take_untold(slot->key, told, others_tell);
+    {
+        const std::lock_guard lock(slot->mutex);
+        slot->others_tell = others_tell;
+        if (!untold) {
+            return;
+        }
+        slot->untold.add(std::move(told));
+        slot->taken = std::move(untold);
+    }
+    settler_.watch(slot, parts);
 }
 
 /// Under slot.making.
@@ -118,6 +144,7 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Pa
         wanted.seen = slot.seen;
         wanted.held = slot.sandbox;
         wanted.told_settings = slot.told_settings;
+        wanted.taken = slot.taken;
         if (wanted.held && slot.tried == parts->version) {
             wanted.pending = slot.pending;
             // The others go on with what there is, and do not wait for this.
@@ -189,18 +216,28 @@ void SessionManager::Implementation::make_or_find(Slot& slot, const std::shared_
     if (has_seen && record.made_with) {
         pending = {live_differences(parts->settings, *record.made_with), *record.made_with};
     }
+    keep_obtained(slot, *parts, wanted, std::move(obtained), waits, std::move(pending));
+    settler_.watch(slot.shared_from_this(), parts);
+}
+
+void SessionManager::Implementation::keep_obtained(Slot& slot, const Parts& parts,
+                                                   const MachineKeeper::Wanted& wanted,
+                                                   MachineKeeper::Obtained obtained, bool waits,
+                                                   MachineKeeper::Pending pending)
+{
     const std::lock_guard lock(slot.mutex);
     slot.untold.add(std::move(obtained.told));
     if (obtained.sandbox != wanted.held) {
         slot.taken = std::move(obtained.untold);
+        slot.others_tell = obtained.others_tell;
     }
     slot.sandbox = std::move(obtained.sandbox);
     slot.reported.reset();
     if (!waits && pending.keys.empty()) {
-        slot.version = parts->version;
+        slot.version = parts.version;
     }
     slot.pending = std::move(pending);
-    slot.tried = parts->version;
+    slot.tried = parts.version;
     slot.change_from = BootClock::now() + change_again(*backend_);
     if (leaving_ && !slot.unnamed) {
         slot.sandbox->leave_commands();

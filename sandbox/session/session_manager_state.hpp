@@ -7,6 +7,7 @@
 #include "sandbox/session/parts.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_manager.hpp"
+#include "sandbox/session/settler.hpp"
 #include "sandbox/session/slot.hpp"
 
 #include <atomic>
@@ -96,8 +97,13 @@ class SessionManager::Implementation {
                                   const std::shared_ptr<Parts>& parts);
     void obtain(Slot& slot, const std::shared_ptr<Parts>& parts, const std::stop_token& stop);
     bool goes_on_with_held(Slot& slot, const Parts& parts, const MachineKeeper::Wanted& wanted);
+    void take_untold(const std::shared_ptr<Slot>& slot, const std::shared_ptr<Parts>& parts);
     void make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,
                       const MachineKeeper::Wanted& wanted);
+
+    void keep_obtained(Slot& slot, const Parts& parts, const MachineKeeper::Wanted& wanted,
+                       MachineKeeper::Obtained obtained, bool waits,
+                       MachineKeeper::Pending pending);
 
     std::shared_ptr<sandbox::Backend> backend_;
     std::shared_ptr<Registry> registry_; ///< a lease may outlive the server
@@ -110,6 +116,7 @@ class SessionManager::Implementation {
     LateTeller teller_;
     std::once_flag collector_started_;
     std::jthread collecting_;
+    Settler settler_; ///< last: its thread uses the others
 };
 
 } // namespace berth::session

@@ -21,7 +21,7 @@
 namespace berth::session {
 
 /// What this server knows of one session.
-struct Slot {
+struct Slot : std::enable_shared_from_this<Slot> {
     SessionId id; ///< an unnamed one has its random name
     std::string key;
     bool unnamed = false;
@@ -44,6 +44,7 @@ struct Slot {
     Record record;                        ///< of either, as the books had it when it was obtained
     Told untold;                          ///< the next lease has it
     Untold taken;                         ///< from the books, which keep it until it was read
+    bool others_tell = false;             ///< what they keep, and may die before they have
     BootClock::time_point settled_from{}; ///< calls do not try before
     /// A call was given up while its guest did not answer: until then each lease asks for what
     /// nobody has seen.

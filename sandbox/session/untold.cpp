@@ -14,13 +14,14 @@ constexpr std::size_t most_kept = 8;
 
 } // namespace
 
-Untold::Untold(const Record& record, bool knows, Told& told)
+Untold::Untold(const Record& record, bool knows, Told& told, Teller teller)
     : news_(record.news), outcomes_(record.untold)
 {
-    if (news_.empty() && outcomes_.empty()) {
+    if (!has_untold(record)) {
         return;
     }
-    read_ = std::make_shared<std::atomic<bool>>(false);
+    teller_ = std::move(teller);
+    read_ = std::make_shared<sandbox::ReadMark>();
     auto notices = outcomes_;
     if (!knows && !news_.empty()) {
         notices.push_back(news_);

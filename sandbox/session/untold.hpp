@@ -1,11 +1,14 @@
 #pragma once
 
+#include "sandbox/receipt.hpp"
+#include "sandbox/session/host_folders.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/told.hpp"
 
-#include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace berth::session {
@@ -16,12 +19,28 @@ class Untold {
   public:
     Untold() = default;
 
+    using Teller = std::shared_ptr<const HostFolders::Teller>;
+
     /// What the record has, added to `told` with a receipt. `knows`: the news are told in words of
-    /// this server's own already, and read with the rest.
-    Untold(const Record& record, bool knows, Told& told);
+    /// this server's own already, and read with the rest. `teller`: the right to that, kept as long
+    /// as this is; null where nobody can give it.
+    Untold(const Record& record, bool knows, Told& told, Teller teller);
+
+    /// There is something to be read.
+    [[nodiscard]] explicit operator bool() const noexcept { return read_ != nullptr; }
+
+    [[nodiscard]] const Teller& teller() const noexcept { return teller_; }
 
     /// The agent has read it.
-    [[nodiscard]] bool is_read() const noexcept { return read_ && *read_; }
+    [[nodiscard]] bool is_read() const { return read_ && read_->is_set(); }
+
+    /// Calls `action` then; see ReadMark.
+    void when_read(std::function<void()> action) const
+    {
+        if (read_) {
+            read_->then(std::move(action));
+        }
+    }
 
     /// Taken at the same time.
     [[nodiscard]] bool is_same(const Untold& other) const noexcept { return read_ == other.read_; }
@@ -32,8 +51,15 @@ class Untold {
   private:
     std::string news_;
     std::vector<std::string> outcomes_;
-    std::shared_ptr<std::atomic<bool>> read_; ///< shared with the receipt
+    std::shared_ptr<sandbox::ReadMark> read_; ///< shared with the receipt
+    Teller teller_;
 };
+
+/// Whether there is anything in a record for whoever comes.
+[[nodiscard]] inline bool has_untold(const Record& record) noexcept
+{
+    return !record.news.empty() || !record.untold.empty();
+}
 
 /// Of commands, for whoever comes to the session, until it was read: the server that tells it may
 /// die before.

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -79,6 +80,12 @@ Outcome outcome_of(const Asked& asked, const session::SessionId& to,
             .failure = {}};
 }
 
+bool is_in_books(session::SessionManager& sessions, const std::string& key)
+{
+    return std::ranges::any_of(sessions.list(),
+                               [&](const auto& facts) { return facts.key == key; });
+}
+
 } // namespace
 
 Outcome adopt_session(session::SessionManager& sessions, const Asked& asked,
@@ -90,10 +97,14 @@ Outcome adopt_session(session::SessionManager& sessions, const Asked& asked,
                     "adopt: it is not said which session shall have it",
                     "Name that with --session NAME.");
     }
-    collect_leftovers(sessions);
+    const auto unsettled = collect_leftovers(sessions);
     auto what = sessions.find_home_key(asked.id, asked.name);
     if (!what) {
         what = key_of_name(sessions, asked, adoption);
+    }
+    // Of a home whose record may be on its way back nobody could say whose it is.
+    if (unsettled > 0 && !(what && is_in_books(sessions, *what))) {
+        return not_found(asked, unsettled, {}, {});
     }
     const bool by_id = !what && may_be_machine(sessions.backend(), asked.name);
     std::optional<session::Adopted> adopted;

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -26,7 +27,8 @@ struct NothingEnded {
 
 /// A session that has ended is there as long as its home is.
 NothingEnded why_nothing_ended(session::SessionManager& sessions, const session::SessionId& id,
-                               const std::string& name, const std::optional<std::string>& key)
+                               const std::string& name, const std::optional<std::string>& key,
+                               std::int64_t unsettled)
 {
     for (const auto& facts : sessions.list()) {
         if (facts.key == key && facts.state == to_string(session::State::ended)) {
@@ -34,6 +36,9 @@ NothingEnded why_nothing_ended(session::SessionManager& sessions, const session:
                     "session " + one_line(name) + " has ended already; its home is kept",
                     "The same command with --purge removes it, with the files in its home."};
         }
+    }
+    if (!key && unsettled > 0) {
+        return {ErrorCode::busy, unsettled_reason(), unsettled_remedy(unsettled)};
     }
     return {ErrorCode::not_found,
             "there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
@@ -82,13 +87,14 @@ json saved_json(const session::SavedFiles& saved)
 Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool purge,
                      session::AtEnd files)
 {
-    collect_leftovers(sessions);
+    const auto unsettled = collect_leftovers(sessions);
     const auto& id = asked.id;
     const auto key = find_key(sessions, asked);
     const auto ended = key ? sessions.kill_listed(*key, purge, files) : session::Ended();
     // What could not be saved keeps the home.
     const bool purged = ended && purge && ended.trouble.empty();
-    const auto why = ended ? NothingEnded() : why_nothing_ended(sessions, id, asked.name, key);
+    const auto why =
+        ended ? NothingEnded() : why_nothing_ended(sessions, id, asked.name, key, unsettled);
     Outcome outcome{.data = boxed({{"session", id.session},
                                    {"killed", ended.ended},
                                    {"purged", purged},
@@ -101,6 +107,9 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
                     .complaint = why.reason,
                     .remedy = why.remedy,
                     .failure = why.code};
+    if (why.code == ErrorCode::busy) {
+        (*outcome.data)["retry_after"] = unsettled;
+    }
     if (ended) {
         outcome.text = "session " + one_line(id.session) + " has ended" +
                        (purged ? ", and its home is removed" : "") +

@@ -3,6 +3,7 @@
 #include "sandbox/base/joined.hpp"
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
+#include "server/mcp/error_details.hpp"
 #include "server/version.hpp"
 
 #include <nlohmann/json.hpp>
@@ -72,6 +73,19 @@ sandbox::Availability with_service(const std::vector<Check>& checks,
                      .available = false, .reason = refused->detail, .remedy = refused->remedy};
 }
 
+/// A list that may lack some.
+Outcome incomplete(Outcome outcome, std::int64_t seconds)
+{
+    outcome.complaint = unsettled_reason();
+    outcome.remedy = unsettled_remedy(seconds);
+    outcome.failure = ErrorCode::busy;
+    auto told = refusal_data(to_string(*outcome.failure), outcome.complaint, outcome.remedy,
+                             static_cast<unsigned>(seconds));
+    told["sessions"] = std::move(*outcome.data);
+    outcome.data = boxed(std::move(told));
+    return outcome;
+}
+
 } // namespace
 
 json session_json(const session::SessionFacts& facts)
@@ -111,9 +125,27 @@ std::string advice_on_missing(session::SessionManager& sessions, const session::
                      (command == "kill" ? " ends it." : " reaches it.");
 }
 
-void collect_leftovers(session::SessionManager& sessions)
+std::int64_t collect_leftovers(session::SessionManager& sessions)
 {
-    (void)sessions.collect_leftovers(Deadline::after(std::chrono::seconds(2)));
+    // Asked first: what is written again while this looks may be missing from what it has seen.
+    const auto settling = sessions.settling();
+    const auto collected = sessions.collect_leftovers(Deadline::after(std::chrono::seconds(2)));
+    if (settling) {
+        return std::max<std::int64_t>(std::chrono::ceil<std::chrono::seconds>(*settling).count(),
+                                      1);
+    }
+    return collected.knows_all ? 0 : mcp::usual_retry;
+}
+
+std::string unsettled_reason()
+{
+    return "the registry was restarted or has lost its data a moment ago, and servers and hosts "
+           "write again what they know: which sessions there are is not known yet";
+}
+
+std::string unsettled_remedy(std::int64_t seconds)
+{
+    return "The same command knows in " + std::to_string(seconds) + " s.";
 }
 
 int show_config(const Options& options, bool as_json)
@@ -158,7 +190,7 @@ int show_version(bool as_json)
 
 Outcome list_sessions(session::SessionManager& sessions)
 {
-    collect_leftovers(sessions);
+    const auto unsettled = collect_leftovers(sessions);
     const auto all = sessions.list_asked();
     json list = json::array();
     for (const auto& facts : all) {
@@ -178,11 +210,15 @@ Outcome list_sessions(session::SessionManager& sessions)
             rows[i + 1].push_back(or_dash(one_line(all[i].host)));
         }
     }
-    return {.data = boxed(std::move(list)),
-            .text = all.empty() ? "no sessions" : table(std::move(rows)) + told_of_silent(all),
-            .complaint = {},
-            .remedy = {},
-            .failure = {}};
+    Outcome outcome{.data = boxed(std::move(list)),
+                    .text = table(std::move(rows)) + told_of_silent(all),
+                    .complaint = {},
+                    .remedy = {},
+                    .failure = {}};
+    if (all.empty()) {
+        outcome.text = unsettled > 0 ? "" : "no sessions";
+    }
+    return unsettled > 0 ? incomplete(std::move(outcome), unsettled) : outcome;
 }
 
 int show_checks(const std::vector<Check>& checks, const sandbox::Availability& found, bool as_json)

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,14 @@ namespace berth::server::cli {
 // programs, and returns the exit status.
 
 /// What is shown shall not be what dead servers have left: clears that away, for two seconds at
-/// most.
-void collect_leftovers(session::SessionManager& sessions);
+/// most. The result: in how many seconds it is known which sessions there are: the books have lost
+/// their data or were restarted a moment ago, and their servers and hosts write again what they
+/// know. 0: it is known.
+[[nodiscard]] std::int64_t collect_leftovers(session::SessionManager& sessions);
+
+/// Why nothing is said of a session, or of all, where that gave a number.
+[[nodiscard]] std::string unsettled_reason();
+[[nodiscard]] std::string unsettled_remedy(std::int64_t seconds);
 
 [[nodiscard]] int show_config(const Options& options, bool json);
 [[nodiscard]] int show_version(bool json);

@@ -34,15 +34,15 @@ std::optional<std::string> meant(const Asked& asked, std::optional<std::string> 
 std::optional<Outcome> no_session(session::SessionManager& sessions, const Asked& asked,
                                   const std::string& command, std::string& key)
 {
-    collect_leftovers(sessions);
+    const auto unsettled = collect_leftovers(sessions);
     if (auto found = find_key(sessions, asked)) {
         key = std::move(*found);
         return std::nullopt;
     }
-    return nothing_done(asked, ErrorCode::not_found,
-                        "there is no session \"" + one_line(asked.id.session) + "\" of " +
-                            one_line(asked.id.principal),
-                        advice_on_missing(sessions, asked.id, command));
+    return not_found(asked, unsettled,
+                     "there is no session \"" + one_line(asked.id.session) + "\" of " +
+                         one_line(asked.id.principal),
+                     advice_on_missing(sessions, asked.id, command));
 }
 
 Outcome no_machine(const Asked& asked)
@@ -186,7 +186,7 @@ void tell_collected(const session::Collected& collected)
                 " on another backend (--backend)";
     }
     if (!collected.restored.empty()) {
-        text += "\nfound " + tools::counted(collected.restored.size(), "machine") +
+        text += "\nfound " + tools::counted(collected.restored.size(), "session") +
                 " that the books had lost, and that they know again: " +
                 one_line(joined(collected.restored));
     }
@@ -242,6 +242,18 @@ Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reas
             .complaint = reason,
             .remedy = remedy,
             .failure = code};
+}
+
+Outcome not_found(const Asked& asked, std::int64_t unsettled, const std::string& reason,
+                  const std::string& remedy)
+{
+    if (unsettled == 0) {
+        return nothing_done(asked, ErrorCode::not_found, reason, remedy);
+    }
+    auto outcome =
+        nothing_done(asked, ErrorCode::busy, unsettled_reason(), unsettled_remedy(unsettled));
+    (*outcome.data)["retry_after"] = unsettled;
+    return outcome;
 }
 
 Outcome show_session(session::SessionManager& sessions, const Asked& asked)

@@ -3,6 +3,7 @@
 #include "sandbox/session/session_manager.hpp"
 #include "server/cli/outcome.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,11 @@ struct Asked {
 /// The key of the session that is meant, by the books.
 [[nodiscard]] std::optional<std::string> find_key(session::SessionManager& sessions,
                                                   const Asked& asked);
+
+/// nothing_done(), of a session that is not found; `unsettled`: as collect_leftovers() has told.
+/// Else `reason` and `remedy`.
+[[nodiscard]] Outcome not_found(const Asked& asked, std::int64_t unsettled,
+                                const std::string& reason, const std::string& remedy);
 
 [[nodiscard]] Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reason,
                                    const std::string& remedy);

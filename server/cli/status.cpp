@@ -31,6 +31,7 @@ struct Status {
     sandbox::Availability availability;
     std::string trouble; ///< why the books of sessions cannot be asked; empty: they could be
     std::string trouble_remedy;
+    std::int64_t retry_after = 0; ///< in seconds, where that is known
     std::size_t known = 0;
     std::vector<session::Activity> running; ///< or paused
     std::size_t paused = 0;                 ///< of them
@@ -56,11 +57,16 @@ Status gather(session::SessionManager& sessions, const Options& options)
     };
     // Where nothing can be made, the availability says why nothing is cleared up either; the books
     // can be read.
-    unless(!status.availability.available, [&] { collect_leftovers(sessions); });
+    unless(!status.availability.available,
+           [&] { status.retry_after = collect_leftovers(sessions); });
     unless(false, [&] {
         status.known = sessions.list().size();
         status.running = sessions.activities();
     });
+    if (status.retry_after > 0 && status.trouble.empty()) {
+        status.trouble = unsettled_reason();
+        status.trouble_remedy = unsettled_remedy(status.retry_after);
+    }
     status.errors = recent_errors(options.sessions.state_directory, shown_errors, &status.unread);
     for (const auto& session : status.running) {
         status.commands += session.info.calls;
@@ -225,6 +231,7 @@ Outcome show_status(session::SessionManager& sessions, const Options& options)
     Outcome outcome{.data = boxed({{"enabled", true},
                                    {"available", availability.available},
                                    {"sessions_known", status.trouble.empty()},
+                                   {"retry_after", status.retry_after},
                                    {"backend", sessions.backend().name()},
                                    {"state_dir", state},
                                    {"sessions", status.known},

@@ -92,6 +92,7 @@ struct Fixture : tests::ManagerFixture {
     void lose_one()
     {
         end_one();
+        std::filesystem::remove(folder(work) + "/last-machine");   // as of a release that kept none
         std::filesystem::create_directory(folder(work) + "/home"); // that of a fake is elsewhere
         let_rest();
         restore();

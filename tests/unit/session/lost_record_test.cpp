@@ -1,5 +1,6 @@
 // Machines whose records a Redis has lost, and that no server remembers: their host does.
 
+#include "sandbox/protocol/wire.hpp"
 #include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_scripts.hpp"
 #include "tests/unit/becomes_true.hpp"
@@ -9,10 +10,14 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace berth;
 using namespace std::chrono_literals;
@@ -97,14 +102,6 @@ TEST_SUITE("session/lost_record")
     TEST_CASE_FIXTURE(Fixture, "what is no machine's that lives does not come back")
     {
         make_one();
-        SUBCASE("it has died")
-        {
-            end_machine(work);
-        }
-        SUBCASE("it was ended")
-        {
-            REQUIRE(start()->kill(work, false));
-        }
         SUBCASE("another lives there")
         {
             std::ofstream(backend->alive(key_hash(work))) << "another";
@@ -123,6 +120,126 @@ TEST_SUITE("session/lost_record")
         CHECK(start()->acquire(work).sandbox != nullptr);
         CHECK(backend->count("create") == 2);
         CHECK(backend->count("TWICE") == 0);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what became of a machine that is gone is known again, and told")
+    {
+        make_one();
+        std::string why = "the sandbox was lost";
+        bool collects = true; // else its session's next call comes first
+        SUBCASE("it has died")
+        {
+            end_machine(work);
+        }
+        SUBCASE("it has died, and is called")
+        {
+            end_machine(work);
+            collects = false;
+        }
+        SUBCASE("it was ended")
+        {
+            REQUIRE(start()->kill(work, false));
+            why = "it was ended on request";
+        }
+        SUBCASE("it was ended, and is called")
+        {
+            REQUIRE(start()->kill(work, false));
+            why = "it was ended on request";
+            collects = false;
+        }
+        lose_all();
+        if (collects) {
+            CHECK(collect().restored == std::vector<std::string>{"work"});
+            const auto all = start()->list();
+            REQUIRE(all.size() == 1);
+            CHECK(all[0].session == "work");
+            CHECK((all[0].state == "lost" || all[0].state == "ended"));
+        }
+        CHECK(tests::says(start()->acquire(work), why));
+        CHECK(backend->count("create") == 2);
+        CHECK(backend->count("TWICE") == 0);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "outcomes of a machine that was ended outlive the books' data")
+    {
+        make_one();
+        end_machine(work);
+        backend->noted = protocol::Parting::left;
+        protocol::InfoReply words;
+        words.ended.emplace_back().command = "make";
+        words.ended.back().expected = true;
+        words.ended.back().exit_code = 7;
+        backend->words = protocol::encode(words);
+        SUBCASE("which the books had already")
+        {
+            CHECK(collect().cleared == 1);
+            backend->words.clear();
+        }
+        SUBCASE("which only its guest's note has") {}
+        lose_all();
+        const auto lease = start()->acquire(work);
+        REQUIRE(lease.notices.size() == 2);
+        CHECK(lease.notices[0].find("it ended with exit 7") != std::string::npos);
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "an unnamed session that was killed with the books' data leaves nothing")
+    {
+        const session::SessionId unnamed{"ann", "", {}};
+        bool has_copy = true;
+        SUBCASE("when it ran") {}
+        SUBCASE("before it did, or of a release that kept no copy")
+        {
+            has_copy = false;
+        }
+        const pid_t server = ::fork();
+        if (server == 0) {
+            const auto manager = start();
+            (void)manager->acquire(unnamed);
+            ::kill(::getpid(), SIGKILL);
+        }
+        REQUIRE(::waitpid(server, nullptr, 0) == server);
+        const auto all = start()->list();
+        REQUIRE(all.size() == 1);
+        const auto key = all[0].key;
+        const auto left = settings.state_directory + "/sessions/" + key;
+        std::filesystem::remove(backend->alive(key));      // as its guest ends with its server
+        std::filesystem::create_directory(left + "/home"); // that of a fake is elsewhere
+        if (!has_copy) {
+            std::filesystem::remove(left + "/last-machine");
+        }
+        lose_all();
+        for (const std::string name : {"/last-wanted", ""}) {
+            std::filesystem::last_write_time(left + name,
+                                             std::filesystem::file_time_type::clock::now() - 2min);
+        }
+        const auto found = collect();
+        CHECK(found.cleared == 1);
+        CHECK(found.found.empty());
+        CHECK(start()->list().empty());
+        CHECK_FALSE(std::filesystem::exists(backend->home(key)));
+        CHECK_FALSE(std::filesystem::exists(left + "/last-wanted"));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "while they settle nobody says that a session is not there")
+    {
+        make_one();
+        (void)redis.say({"FLUSHALL"});
+        const auto manager = start();
+        const auto rest = manager->settling(); // which begins it
+        REQUIRE(rest);
+        CHECK(*rest <= 5s);
+        CHECK(*rest > 1s);
+        const auto facts = manager->facts(work);
+        CHECK(facts.state == "absent");
+        CHECK_FALSE(facts.trouble.empty());
+        auto collected = collect();
+        CHECK_FALSE(collected.knows_all);
+        CHECK(tests::becomes_true([&] { return !manager->settling(); }));
+        collected = collect();
+        CHECK(collected.knows_all);
+        CHECK(collected.restored.size() == 1);
+        CHECK(manager->facts(work).trouble.empty());
     }
 
     TEST_CASE_FIXTURE(Fixture, "the copy is for nobody else's eyes, and goes with the session")

@@ -2,6 +2,8 @@
 
 #include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_registry.hpp"
+#include "sandbox/session/redis_scripts.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
 #include "tests/unit/session/redis_server.hpp"
@@ -20,6 +22,7 @@ using namespace berth;
 using namespace std::chrono_literals;
 using session::key_hash;
 using session::SessionId;
+using tests::becomes_true;
 using tests::RedisServer;
 using tests::work;
 
@@ -100,6 +103,36 @@ TEST_SUITE("session/redis_race")
             }
             CHECK(backend->count("create " + key_hash(id)) == 1);
         }
+        CHECK(backend->count("TWICE") == 0);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who waits for a creator that stands still is told which it is")
+    {
+        const pid_t stuck = spawn_stuck(work);
+        ::kill(stuck, SIGSTOP);
+        settings.lock_wait = 1s;
+        const auto manager = start();
+        const auto named = "pid " + std::to_string(stuck) + " on " + settings.place->host;
+        const auto is_told = [&](const auto& action) {
+            try {
+                action();
+                return false;
+            } catch (const Error& error) {
+                return error.code() == ErrorCode::busy &&
+                       std::string(error.what()).find(named) != std::string::npos &&
+                       error.hint().find("kill -CONT") != std::string::npos;
+            }
+        };
+        CHECK(is_told([&] { (void)manager->acquire(work); }));
+        // Its lock in Redis lapses; that of the host does not.
+        CHECK(becomes_true([&] {
+            return redis.say({"EXISTS", session::redis_keys::lock(key_hash(work))}).number == 0;
+        }));
+        CHECK(is_told([&] { (void)manager->acquire(work); }));
+        CHECK(is_told([&] { (void)manager->kill(work, false); }));
+        kill_hard(stuck);
+        settings.lock_wait = 120s;
+        CHECK(start()->acquire(work).sandbox != nullptr);
         CHECK(backend->count("TWICE") == 0);
     }
 

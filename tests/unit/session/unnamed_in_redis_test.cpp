@@ -1,9 +1,11 @@
 // Sessions without a name whose books are in Redis: their server's claim lapses there after half a
 // minute, and its host knows at once.
 
+#include "sandbox/session/host_folders.hpp"
 #include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_scripts.hpp"
 #include "tests/unit/becomes_true.hpp"
+#include "tests/unit/error_of.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
 #include "tests/unit/session/redis_server.hpp"
 
@@ -59,6 +61,10 @@ struct Fixture : tests::ManagerFixture {
             key = all.empty() || all[0].state != "running" ? "" : all[0].key;
         }
         REQUIRE_FALSE(key.empty());
+        // Killed with the lock in its hands, under which it has made the machine, it would leave
+        // that for seconds.
+        REQUIRE(tests::becomes_true(
+            [&] { return redis.say({"EXISTS", redis_keys::lock(key)}).number == 0; }));
     }
 
     void kill_server()
@@ -171,6 +177,36 @@ TEST_SUITE("session/unnamed_in_redis")
         manager->report_lost(unnamed, manager->acquire(unnamed)); // as its next call finds
         (void)manager->acquire(unnamed);
         CHECK(std::filesystem::exists(place_of_trace()));
+        CHECK(collect().cleared == 0);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who does not get its host's claim makes no machine without it")
+    {
+        const auto manager = start();
+        (void)manager->acquire(unnamed);
+        key = start()->list().at(0).key;
+        REQUIRE(start()->kill_listed(key, true, session::AtEnd::give_up));
+        manager->report_lost(unnamed, manager->acquire(unnamed)); // as its next call finds
+        const session::HostFolders folders(settings.state_directory);
+        SUBCASE("while another clears up")
+        {
+            backend->bound = true;
+        }
+        SUBCASE("also where machines are of no host")
+        {
+            backend->bound = false;
+        }
+        auto other = folders.claim(key, Deadline::after(5s));
+        REQUIRE(other);
+        const auto made = backend->count("create");
+        CHECK(tests::error_of([&] { (void)manager->acquire(unnamed); }) == ErrorCode::busy);
+        CHECK(backend->count("create") == made);
+        std::thread look([&] { // as one does that looks whether its server lives
+            std::this_thread::sleep_for(200ms);
+            other.reset();
+        });
+        CHECK(manager->acquire(unnamed).sandbox != nullptr);
+        look.join();
         CHECK(collect().cleared == 0);
     }
 }

@@ -9,10 +9,15 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace berth;
 using namespace std::chrono_literals;
@@ -56,23 +61,65 @@ TEST_SUITE("session/untold")
 {
     TEST_CASE_FIXTURE(Fixture, "what nobody has read stays, for who comes next")
     {
-        const auto manager = start();
+        auto manager = start();
         CHECK(manager->acquire(work).notices.size() == 1);
         CHECK(manager->acquire(work).notices.empty());
         CHECK(is_kept());
+        // One tells it at a time.
+        const auto other = start();
+        CHECK(other->acquire(work).notices.empty());
+        CHECK(is_kept());
+        manager.reset();
         CHECK(says(start()->acquire(work), lost));
+        CHECK(other->acquire(work).notices.empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "what was read is let go of at once, and not told by who comes after "
+                      "a server that was killed then")
+    {
+        const pid_t server = ::fork();
+        if (server == 0) {
+            const auto manager = start();
+            const bool told = says(manager->acquire(work), lost);
+            (void)tests::becomes_true([&] { return !is_kept(); });
+            ::kill(::getpid(), told ? SIGKILL : SIGABRT); // no call came after it, and no end
+        }
+        int status = 0;
+        REQUIRE(::waitpid(server, &status, 0) == server);
+        CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+        CHECK(start()->acquire(work).notices.empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what a server has not told that is killed the next one tells")
+    {
+        const pid_t server = ::fork();
+        if (server == 0) {
+            const auto manager = start();
+            (void)manager->acquire(work);
+            ::kill(::getpid(), SIGKILL);
+        }
+        REQUIRE(::waitpid(server, nullptr, 0) == server);
+        CHECK(std::filesystem::exists(folder(work) + "/teller"));
+        {
+            const auto manager = start();
+            CHECK(says(manager->acquire(work), lost));
+            CHECK(settles(*manager));
+        }
+        CHECK_FALSE(std::filesystem::exists(folder(work) + "/teller"));
     }
 
     TEST_CASE_FIXTURE(Fixture, "while another has the session's lock it stays, and goes with a "
                                "later call")
     {
         const auto manager = start();
-        CHECK(says(manager->acquire(work), lost));
+        const auto lease = manager->acquire(work);
         {
             const auto others = lock();
+            CHECK(says(lease, lost));
             CHECK(manager->acquire(work).notices.empty());
+            REQUIRE(is_kept());
         }
-        REQUIRE(is_kept());
         CHECK(settles(*manager));
         CHECK(start()->acquire(work).notices.empty());
     }
@@ -80,8 +127,9 @@ TEST_SUITE("session/untold")
     TEST_CASE_FIXTURE(Fixture, "else with the server's end, which waits for the lock")
     {
         auto manager = start();
-        CHECK(says(manager->acquire(work), lost));
+        const auto lease = manager->acquire(work);
         auto others = lock();
+        CHECK(says(lease, lost));
         CHECK(manager->acquire(work).notices.empty());
         std::thread leaving([&] {
             std::this_thread::sleep_for(100ms);
@@ -107,9 +155,10 @@ TEST_SUITE("session/untold")
     TEST_CASE_FIXTURE(Fixture, "a later loss is told, though the earlier one is not settled")
     {
         const auto manager = start();
-        CHECK(says(manager->acquire(work), lost));
+        const auto first = manager->acquire(work);
         {
             const auto others = lock();
+            CHECK(says(first, lost));
             const auto lease = manager->acquire(work);
             end_machine(work);
             manager->report_lost(work, lease);

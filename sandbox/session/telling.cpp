@@ -1,0 +1,51 @@
+// The part of the keeper that sees to it that one server at a time tells what the books have
+// untold: with two that told it an agent would hear twice what it has to act on once.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/session/machine_keeper.hpp"
+
+#include <exception>
+#include <utility>
+
+namespace berth::session {
+
+/// Null: another server has the right, or nobody can give it, which is no reason to tell nothing.
+Untold::Teller MachineKeeper::claim_telling(const std::string& key, const Untold& taken,
+                                            bool& others_tell) const
+{
+    others_tell = false;
+    if (taken.teller()) {
+        return taken.teller();
+    }
+    try {
+        auto teller = host_.claim_telling(key);
+        others_tell = teller == nullptr;
+        return teller;
+    } catch (const std::exception&) {
+        return nullptr; // told twice rather than never
+    }
+}
+
+Untold MachineKeeper::take_untold(const std::string& key, bool knows, const Untold& taken,
+                                  Told& told, bool& others_tell)
+{
+    auto teller = claim_telling(key, taken, others_tell);
+    if (others_tell) {
+        return {};
+    }
+    // What was read of it before that may have been told since.
+    const auto record = registry_.find(key);
+    return record ? Untold(*record, knows, told, std::move(teller)) : Untold();
+}
+
+Untold MachineKeeper::take_untold(const std::string& key, Told& told, bool& others_tell) noexcept
+{
+    try {
+        return take_untold(key, /*knows=*/false, {}, told, others_tell);
+    } catch (const std::exception&) {
+        others_tell = true; // asked for again
+        return {};
+    }
+}
+
+} // namespace berth::session
