@@ -311,6 +311,52 @@ class OutcomesTest(ParityTest):
         self.check_end(told, jobs[0], "sleep 301", "it ran, and was ended with the sandbox")
         self.check_end(told, jobs[1], "exit 7", "it ended with exit 7")
 
+    def test_an_end_that_session_info_has_shown_is_not_told_again(self):
+        server, job = self.left("echo begun >>log; exit 6", "begun")
+        self.wait_until(lambda: not self.jobs_shown(), 10, "its end")
+        (ended,) = server.call_tool("session_info").data["ended_jobs"]
+        self.assertEqual((ended["job_id"], ended["exit_code"]), (job, 6))
+        self.wait_for_its_word()
+        self.kill(server)
+        self.assertEqual(self.told(), [])
+        self.assertEqual(self.call("bash_output", job_id=job).data["exit_code"], 6)
+
+    def test_an_end_that_session_info_would_have_shown_is_told(self):
+        """Its client has not read that; nor does it count that the operator was shown it."""
+        server, job = self.left("echo begun >>log; exit 6", "begun")
+        self.wait_until(lambda: not self.jobs_shown(), 10, "its end")
+        deaf = self.unread(None, "session_info", {})
+        self.kill(deaf)
+        self.kill(server)
+        (notice,) = self.told()
+        self.check_end(notice, job, "echo begun >>log; exit 6", f"exit 6, and bash_output of {job} has what")
+
+    def test_of_more_jobs_than_are_remembered_the_others_are_counted(self):
+        many = 131
+        ids = [self.run_command(f"exit {number % 100}", background=True).data["job_id"] for number in range(many)]
+        self.wait_until(lambda: not self.jobs_shown(), 20, "their ends")
+        self.assertEqual(self.call("bash_output", job_id=ids[3]).data["exit_code"], 3)
+        self.assertIn("is remembered no longer", self.refused("not_found", "bash_output", job_id=ids[2]).text)
+        self.berth.close()
+        self.command_line("sessions", "kill", "work")
+        told = "\n".join(self.told())
+        # But for the one that was asked for and the three that are named.
+        self.assertIn(f"the results of {many - 4} earlier commands", told)
+
+    def test_two_servers_do_not_both_tell_what_the_books_have(self):
+        self.run_command("true")
+        job = self.run_command("exit 7", background=True).data["job_id"]
+        self.wait_until(lambda: not self.jobs_shown(), 10, "its end")
+        self.berth.close()
+        self.command_line("sessions", "kill", "work")
+        deaf = self.unread(None, "glob_files", {"pattern": "*"})  # whose result tells it
+        self.assertEqual(self.told(), [])
+        self.kill(deaf)
+        self.assertIn(job, "\n".join(self.told()))
+        self.wait_for_its_word()
+        self.kill(self.berth)  # with no call after that
+        self.assertEqual(self.told(), [])
+
     def test_what_its_client_has_cancelled_is_not_told(self):
         self.run_command("true")
         pending = self.berth.call_async("bash_exec", {"command": "echo >begun; sleep 300"})

@@ -37,6 +37,14 @@ def helpers_of(pid):
     return {child: names[child] for child in below if names[child].startswith("berth-")}
 
 
+def is_there(pid, name):
+    """Not when it has ended and only waits to be reaped, or is another by now."""
+    with contextlib.suppress(OSError):
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        return status.startswith(f"Name:\t{name}\n") and "\nState:\tZ" not in status
+    return False
+
+
 class SurvivalTest(ParityTest):
     lease = 4
 
@@ -100,7 +108,7 @@ class SurvivalTest(ParityTest):
                 helpers = helpers_of(server.pid)
                 server.signal(how)
                 server.wait()
-                self.wait_until(lambda: not any(pathlib.Path(f"/proc/{pid}/comm").exists() for pid in helpers), 5,
+                self.wait_until(lambda: not any(is_there(*each) for each in helpers.items()), 20,
                                 f"{helpers} have ended")
 
     def test_the_terminal_is_closed(self):
