@@ -31,7 +31,8 @@ bool is_mostly_control(const std::string& bytes)
 {
     constexpr std::size_t few = 16;
     const auto count = std::ranges::count_if(bytes, [](char c) {
-        return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r';
+        const auto byte = static_cast<unsigned char>(c);
+        return byte == 0x7f || (byte < 0x20 && c != '\t' && c != '\n' && c != '\r');
     });
     return static_cast<std::size_t>(count) > bytes.size() / few;
 }
@@ -83,21 +84,23 @@ std::vector<mcp::ResourceTemplate> OwnResources::templates()
                             "sessions. path is the file's, as in reports/a.txt."}};
 }
 
-mcp::ResourceContent OwnResources::read(const std::string& uri, const std::stop_token& stop)
+mcp::ResourceContent OwnResources::read(const std::string& uri, const std::stop_token& stop,
+                                        const Hold& hold)
 {
     if (uri == session_uri && sources_.session) {
         return {.mime_type = "application/json", .bytes = sources_.session(stop), .is_text = true};
     }
     if (sources_.has_files()) {
         if (const auto path = workspace_path(uri)) {
-            return read_file(*path, stop);
+            return read_file(*path, stop, hold);
         }
     }
     throw Error(ErrorCode::not_found, "Resource not found: " + visible_beginning(uri, 256),
                 "resources/list has those there are.");
 }
 
-mcp::ResourceContent OwnResources::read_file(const std::string& path, const std::stop_token& stop)
+mcp::ResourceContent OwnResources::read_file(const std::string& path, const std::stop_token& stop,
+                                             const Hold& hold)
 {
     constexpr std::size_t piece = 256 * 1024;
     const auto reader = sources_.workspace->open(sources_.principal, path);
@@ -108,6 +111,7 @@ mcp::ResourceContent OwnResources::read_file(const std::string& path, const std:
                         "; a resource is read up to " + tools::human_bytes(most_bytes),
                     "load_from_workspace brings it into the sandbox, where parts can be read.");
     }
+    hold(file.size);
     mcp::ResourceContent content;
     content.bytes.reserve(file.size);
     for (auto bytes = reader->read(piece); !bytes.empty(); bytes = reader->read(piece)) {

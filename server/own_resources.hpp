@@ -39,15 +39,15 @@ class OwnResources final : public mcp::Resources {
     [[nodiscard]] mcp::ResourcePage list(const std::string& from,
                                          const std::stop_token& stop) override;
     [[nodiscard]] std::vector<mcp::ResourceTemplate> templates() override;
-    [[nodiscard]] mcp::ResourceContent read(const std::string& uri,
-                                            const std::stop_token& stop) override;
+    [[nodiscard]] mcp::ResourceContent read(const std::string& uri, const std::stop_token& stop,
+                                            const Hold& hold) override;
     [[nodiscard]] std::optional<mcp::Completion> complete(const std::string& uri_template,
                                                           const std::string& argument,
                                                           const std::string& value) override;
 
   private:
     [[nodiscard]] mcp::ResourceContent read_file(const std::string& path,
-                                                 const std::stop_token& stop);
+                                                 const std::stop_token& stop, const Hold& hold);
 
     Sources sources_;
 };

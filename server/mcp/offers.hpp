@@ -70,9 +70,12 @@ class Resources {
     [[nodiscard]] virtual ResourcePage list(const std::string& from,
                                             const std::stop_token& stop) = 0;
     [[nodiscard]] virtual std::vector<ResourceTemplate> templates() = 0;
+    /// Told how many bytes are about to be read; throws Error(busy) where there is no room.
+    using Hold = std::function<void(std::size_t bytes)>;
+
     /// Throws Error(not_found).
-    [[nodiscard]] virtual ResourceContent read(const std::string& uri,
-                                               const std::stop_token& stop) = 0;
+    [[nodiscard]] virtual ResourceContent read(const std::string& uri, const std::stop_token& stop,
+                                               const Hold& hold) = 0;
     /// Of an argument of the template. Nothing: there is no such template or argument.
     [[nodiscard]] virtual std::optional<Completion> complete(const std::string& uri_template,
                                                              const std::string& argument,

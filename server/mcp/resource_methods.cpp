@@ -53,6 +53,12 @@ std::string from_cursor(const json& params)
     return *from;
 }
 
+/// Of what the result has of it.
+std::size_t body_size(const ResourceContent& content)
+{
+    return content.is_text ? rpc::quoted_size(content.bytes) : content.bytes.size() / 3 * 4 + 8;
+}
+
 } // namespace
 
 std::string list_resources(Resources& resources, const RequestContext& context,
@@ -99,12 +105,18 @@ std::string read_resource(Resources& resources, const RequestContext& context,
 {
     const auto& uri = string_parameter(context.params(), "uri", "resources/read");
     ResourceContent content;
+    std::string text = begin_result(context.era(), identity) + R"(},"contents":[{"uri":)";
     try {
-        content = resources.read(uri, context.stop_token());
+        content = resources.read(uri, context.stop_token(),
+                                 [&](std::size_t bytes) { context.call()->hold(bytes); });
+        // The result, and the message that it is put into.
+        const auto body = body_size(content);
+        context.call()->hold(2 * body);
+        constexpr std::size_t around = 1024;
+        text.reserve(text.size() + body + rpc::quoted_size(uri) + around);
     } catch (const Error& error) {
         throw resource_failure(error, uri, context.era());
     }
-    std::string text = begin_result(context.era(), identity) + R"(},"contents":[{"uri":)";
     rpc::append_quoted(text, uri);
     if (!content.mime_type.empty()) {
         text += R"(,"mimeType":)";
@@ -116,7 +128,7 @@ std::string read_resource(Resources& resources, const RequestContext& context,
     } else {
         text += R"(,"blob":")" + base64_encode(content.bytes) + '"';
     }
-    content.bytes = {}; // twice is enough to hold, until the client has read it
+    content.bytes = {}; // twice is enough to hold
     text += "}]";
     text += cache_members(context.era(), cached_not);
     return text + '}';

@@ -27,10 +27,11 @@ nlohmann::json result_of(nlohmann::json answer)
 } // namespace
 
 Call::Call(Message message, std::shared_ptr<Sink> answers, std::shared_ptr<Sink> notifications,
-           std::function<void()> on_closed, std::shared_ptr<Questions> questions)
+           std::function<void()> on_closed, std::shared_ptr<Questions> questions,
+           std::function<bool(std::size_t bytes)> room)
     : message_(std::move(message)), answers_(std::move(answers)),
       notifications_(std::move(notifications)), on_closed_(std::move(on_closed)),
-      questions_(std::move(questions))
+      questions_(std::move(questions)), room_(std::move(room))
 {
 }
 
@@ -58,6 +59,15 @@ bool Call::answer(std::string text)
     close();
     answers_->send(std::move(text));
     return true;
+}
+
+void Call::hold(std::size_t bytes)
+{
+    if ((room_ && !room_(bytes)) || !answers_->hold(bytes)) {
+        throw Error(ErrorCode::busy,
+                    "what is held for other requests leaves no room for its answer",
+                    "Send this one again when some of them are answered.");
+    }
 }
 
 bool Call::reply(const std::string& result)

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,8 +25,11 @@ class Call {
     /// `answers` takes the answer, `notifications` what is said before it; `on_closed` runs once,
     /// just before the answer is sent or when the call is dropped. `questions`: of this peer; null:
     /// it is asked nothing.
+    /// `room`: keeps so many bytes more for it while it lives, or says that there are none; empty:
+    /// nobody counts.
     Call(Message message, std::shared_ptr<Sink> answers, std::shared_ptr<Sink> notifications,
-         std::function<void()> on_closed, std::shared_ptr<Questions> questions = nullptr);
+         std::function<void()> on_closed, std::shared_ptr<Questions> questions = nullptr,
+         std::function<bool(std::size_t bytes)> room = nullptr);
     ~Call();
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;
@@ -42,6 +46,10 @@ class Call {
 
     /// Fires when the client cancelled the request or the server stops.
     [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
+
+    /// Counts what is held for the answer with the messages that are worked on, before it is held:
+    /// many that read at once, and take no answer, cost no memory without end. Throws Error(busy).
+    void hold(std::size_t bytes);
 
     /// `result` is JSON text. False when the call was answered or cancelled before.
     bool reply(const std::string& result);
@@ -87,6 +95,7 @@ class Call {
     std::shared_ptr<Sink> notifications_;
     std::function<void()> on_closed_;
     std::shared_ptr<Questions> questions_;
+    std::function<bool(std::size_t bytes)> room_;
     std::once_flag closed_;
     std::stop_source stop_;
     std::atomic<State> state_{State::open};

@@ -65,6 +65,21 @@ struct Dispatcher::Table {
                 }};
     }
 
+    /// For what a call holds beside its message.
+    static std::function<bool(std::size_t)> room_at(const std::shared_ptr<Table>& self,
+                                                    std::size_t limit)
+    {
+        auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
+        return [self, limit, held](std::size_t size) {
+            auto more = reserve(self, size, limit);
+            const bool is_room = more != nullptr;
+            if (is_room) {
+                held->push_back(std::move(more));
+            }
+            return is_room;
+        };
+    }
+
     std::mutex mutex;
     std::condition_variable empty;
     std::size_t bytes = 0;
@@ -108,6 +123,8 @@ class Dispatcher::Batch final : public Sink {
         answers_ += answers_.empty() ? '[' : ',';
         answers_ += message;
     }
+
+    bool hold(std::size_t bytes) override { return sink_->hold(bytes); }
 
     void when_read(std::function<void()> then, std::function<void()> lost) override
     {
@@ -286,7 +303,7 @@ void Dispatcher::start(Message message, const Origin& origin)
                 table->leave(key);
             }
         },
-        questions_);
+        questions_, Table::room_at(table, limits_.bytes_in_flight));
     if (!origin.bytes) {
         refuse(*call, Error(ErrorCode::busy,
                             "the requests in flight have " +

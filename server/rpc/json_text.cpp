@@ -80,6 +80,28 @@ void append_quoted(std::string& out, std::string_view text)
     out += '"';
 }
 
+std::size_t quoted_size(std::string_view text)
+{
+    constexpr std::size_t by_number = 5; // \u00XX in place of one byte
+    std::size_t size = text.size() + 2;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const auto byte = static_cast<unsigned char>(text[at]);
+        if (!specials[byte]) {
+            continue;
+        }
+        if (byte == before_c1) {
+            const bool is_control =
+                at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) <= last_c1;
+            size += is_control ? by_number - 1 : 0;
+            at += is_control ? 1 : 0;
+        } else {
+            const bool is_short = std::string_view("\"\\\n\t\r").find(text[at]) != text.npos;
+            size += is_short ? 1 : by_number;
+        }
+    }
+    return size;
+}
+
 std::string to_text(const nlohmann::json& value)
 {
     return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,9 @@ namespace berth::rpc {
 /// terminal is safe. `text` must be valid UTF-8. Large bodies go this way rather than through a
 /// document: one pass, one copy.
 void append_quoted(std::string& out, std::string_view text);
+
+/// How many bytes append_quoted() appends of it.
+[[nodiscard]] std::size_t quoted_size(std::string_view text);
 
 /// One line of JSON; what is not UTF-8 becomes U+FFFD instead of an exception.
 [[nodiscard]] std::string to_text(const nlohmann::json& value);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <utility>
@@ -25,6 +26,9 @@ class Sink {
         send(std::move(message));
         return true;
     }
+
+    /// Keeps room for so many bytes more of an answer, until that has left. False: there is none.
+    [[nodiscard]] virtual bool hold(std::size_t /*bytes*/) { return true; }
 
     /// Runs `then` once the peer has read all that was sent so far, or at once where that cannot be
     /// told; on any thread, also on this one. `lost` instead, where it is known that the peer never

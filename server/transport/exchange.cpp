@@ -32,6 +32,8 @@ class Exchange::Way final : public rpc::Sink {
         return exchange_->offer(std::move(message));
     }
 
+    bool hold(std::size_t bytes) override { return exchange_->hold(bytes); }
+
     void when_read(std::function<void()> then, std::function<void()> lost) override
     {
         exchange_->when_read(std::move(then), std::move(lost));
@@ -41,8 +43,9 @@ class Exchange::Way final : public rpc::Sink {
     std::shared_ptr<Exchange> exchange_;
 };
 
-Exchange::Exchange(std::shared_ptr<HttpSocket> socket)
-    : socket_(std::move(socket)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
+Exchange::Exchange(std::shared_ptr<HttpSocket> socket, Occupied occupied)
+    : wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), socket_(std::move(socket)),
+      occupied_(std::move(occupied))
 {
     if (!wake_) {
         throw_errno("eventfd");
@@ -86,6 +89,12 @@ void Exchange::when_read(std::function<void()> then, std::function<void()> lost)
     } else if (lost) {
         lost();
     }
+}
+
+bool Exchange::hold(std::size_t bytes)
+{
+    const std::lock_guard lock(mutex_);
+    return !occupied_.room || occupied_.room->take(bytes);
 }
 
 void Exchange::end() noexcept
@@ -143,6 +152,8 @@ std::string Exchange::take_answer()
 void Exchange::finish(bool written)
 {
     std::vector<Reading> due;
+    Occupied done;
+    std::shared_ptr<HttpSocket> left;
     {
         const std::lock_guard lock(mutex_);
         if (written_) {
@@ -150,6 +161,11 @@ void Exchange::finish(bool written)
         }
         written_ = written;
         due = std::move(when_read_);
+        if (written) { // who told of its end may still write that down
+            done = std::exchange(occupied_, {});
+        } else { // a place of http_connections, which a call without a client does not take
+            left = std::exchange(socket_, nullptr);
+        }
     }
     for (auto& each : due) {
         if (written) {

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/unique_fd.hpp"
 #include "server/rpc/sink.hpp"
+#include "server/transport/http_room.hpp"
 #include "server/transport/http_socket.hpp"
 
 #include <chrono>
@@ -16,6 +17,13 @@
 
 namespace berth::transport {
 
+/// What a request occupies: until its answer was written, or, where nobody reads it, until the work
+/// on it has ended.
+struct Occupied {
+    std::shared_ptr<HttpRoom> room{}; ///< for what is held for its answer; null: nobody counts
+    std::shared_ptr<void> place{};    ///< among the calls of whoever sent it
+};
+
 /// What is said to the messages of one HTTP request, between the threads that work on them and the
 /// one that has the connection. Thread-safe.
 class Exchange : public std::enable_shared_from_this<Exchange> {
@@ -23,7 +31,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     /// So many notifications wait for a peer that does not read; then they are left out.
     static constexpr std::size_t most_waiting = 16;
 
-    explicit Exchange(std::shared_ptr<HttpSocket> socket);
+    explicit Exchange(std::shared_ptr<HttpSocket> socket, Occupied occupied = {});
 
     /// For the dispatcher. The exchange ends with the last reference to it, at the latest.
     [[nodiscard]] std::shared_ptr<rpc::Sink> sink();
@@ -44,7 +52,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
     [[nodiscard]] std::string take_answer();
 
-    /// It was written, or was not: then nobody will read what is still said.
+    /// It was written, or was not: then nobody will read what is still said, and the connection is
+    /// let go, however long the work goes on.
     void finish(bool written);
 
   private:
@@ -53,12 +62,15 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     void answer(std::string text) noexcept;
     [[nodiscard]] bool offer(std::string text) noexcept;
     void when_read(std::function<void()> then, std::function<void()> lost);
+    [[nodiscard]] bool hold(std::size_t bytes);
     void end() noexcept;
     [[nodiscard]] std::optional<Event> event();
 
-    const std::shared_ptr<HttpSocket> socket_;
     const UniqueFd wake_;
     std::mutex mutex_; ///< guards what follows
+    /// Null once it was let go; the connection's own thread, which does that, may look without it.
+    std::shared_ptr<HttpSocket> socket_;
+    Occupied occupied_;
     std::deque<std::string> said_;
     std::optional<std::string> answer_;
 

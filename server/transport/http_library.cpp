@@ -105,7 +105,9 @@ thread_local Current* current = nullptr;
 /// What the library needs to know to read the body and to write the answer.
 std::string own_head(const HttpHead& head, bool reads_body)
 {
-    std::string text = reads_body ? "POST / HTTP/1.1\r\n" : "GET / HTTP/1.1\r\n";
+    std::string text = reads_body              ? "POST / HTTP/1.1\r\n"
+                       : head.method == "HEAD" ? "HEAD / HTTP/1.1\r\n"
+                                               : "GET / HTTP/1.1\r\n";
     text += "Host: berth\r\n";
     if (reads_body && head.expects_continue) {
         text += "Expect: 100-continue\r\n";
@@ -149,8 +151,11 @@ void write_answer(httplib::Response& response, HttpAnswer answer, const HttpHead
     }
     if (answer.stream && head.method != "HEAD") { // of which only the head is read
         write_stream(response, answer, head);
-    } else if (!answer.stream && !answer.type.empty() && head.method != "HEAD") {
-        response.set_content(answer.body, answer.type);
+    } else if (!answer.stream && !answer.type.empty()) {
+        // Of HEAD too, whose length is told: the library leaves it out itself. Not by
+        // set_content(), which copies what may be megabytes.
+        response.body = std::move(answer.body);
+        response.set_header("Content-Type", answer.type);
     }
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
 #include "server/transport/http_head.hpp"
+#include "server/transport/http_room.hpp"
 #include "server/transport/http_socket.hpp"
 
-#include <atomic>
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,9 +35,11 @@ struct HttpAnswer {
 /// What is decided by a head alone, before a byte of the body is kept.
 struct HttpAdmission {
     std::optional<HttpAnswer> refusal{};
-    /// The bytes of bodies that are held for whoever calls, who may have a part of all only.
-    std::shared_ptr<std::atomic<std::size_t>> account{};
+    /// The bytes that are held for whoever calls, who may have a part of all only.
+    std::shared_ptr<HttpRoom::Count> account{};
     std::shared_ptr<const void> context{}; ///< goes with the request
+    /// Of every answer to it, who ever makes that.
+    std::vector<std::pair<std::string, std::string>> fields{};
 };
 
 struct HttpRequest {
@@ -46,6 +47,8 @@ struct HttpRequest {
     std::string body;
     const std::shared_ptr<HttpSocket>& socket;
     std::shared_ptr<const void> context; ///< of its admission
+    /// Its body is counted there; who holds more for its answer counts that too, and keeps it.
+    std::shared_ptr<HttpRoom> room{};
 };
 
 /// What answers requests; called by many threads at once. What it throws is answered with 500 and

@@ -43,6 +43,11 @@ void send_at_once(int socket) noexcept
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
+void add_fields(HttpAnswer& answer, const std::vector<std::pair<std::string, std::string>>& fields)
+{
+    answer.fields.insert(answer.fields.end(), fields.begin(), fields.end());
+}
+
 bool is_out_of_descriptors(int error) noexcept
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
@@ -53,16 +58,7 @@ bool is_out_of_descriptors(int error) noexcept
 /// Takes the body of a request within what is left for it.
 class HttpServer::Body {
   public:
-    Body(std::size_t limit, std::atomic<std::size_t>& all, std::size_t most,
-         std::shared_ptr<std::atomic<std::size_t>> account)
-        : limit_(limit), all_(all), most_(most), account_(std::move(account))
-    {
-    }
-
-    ~Body() { give_back(); }
-
-    Body(const Body&) = delete;
-    Body& operator=(const Body&) = delete;
+    Body(std::size_t limit, HttpRoom& room) : limit_(limit), room_(room) {}
 
     bool take(std::string_view piece)
     {
@@ -70,11 +66,7 @@ class HttpServer::Body {
             status_ = 413;
             return false;
         }
-        held_ += piece.size();
-        const auto all = all_ += piece.size();
-        const auto own = account_ ? * account_ += piece.size() : 0;
-        // One body alone is always taken, however small the part of each is.
-        if (all > most_ || (own > std::max(most_ / 4, limit_))) {
+        if (!room_.take(piece.size())) {
             status_ = 503;
             return false;
         }
@@ -88,19 +80,8 @@ class HttpServer::Body {
     [[nodiscard]] std::string release() { return std::move(text_); }
 
   private:
-    void give_back() noexcept
-    {
-        all_ -= held_;
-        if (account_) {
-            *account_ -= held_;
-        }
-    }
-
     std::size_t limit_;
-    std::atomic<std::size_t>& all_;
-    std::size_t most_;
-    std::shared_ptr<std::atomic<std::size_t>> account_;
-    std::size_t held_ = 0;
+    HttpRoom& room_;
     std::string text_;
     int status_ = 0;
 };
@@ -367,37 +348,44 @@ HttpAdmission HttpServer::admit(const HttpHead& head, const HttpSocket& socket)
 bool HttpServer::answer(const Socket& socket, const HttpHead& head)
 {
     auto admission = admit(head, *socket);
-    const auto too_long = [&] {
-        return handler_.refuse(413, "the body is longer than " + std::to_string(settings_.body) +
-                                        " bytes");
-    };
     if (!admission.refusal && head.content_length.value_or(0) > settings_.body) {
-        admission.refusal = too_long();
+        admission.refusal = refuse_length();
     }
     if (admission.refusal) {
         admission.refusal->close = admission.refusal->close || head.has_body();
+        add_fields(*admission.refusal, admission.fields);
         return answer_unread(*socket, head, std::move(*admission.refusal));
     }
-    Body body(settings_.body, bodies_, settings_.bodies, std::move(admission.account));
-    socket->set_read_deadline(Deadline::after(settings_.body_time));
+    const auto room = std::make_shared<HttpRoom>(
+        bodies_, std::move(admission.account),
+        HttpRoom::Limits{.all = settings_.bodies, .body = settings_.body});
+    Body body(settings_.body, *room);
+    const auto deadline = Deadline::after(settings_.body_time);
+    socket->set_read_deadline(deadline);
     return library_.process(
         *socket, head, head.has_body(), [&](std::string_view piece) { return body.take(piece); },
         [&](bool whole) {
             return made([&] {
-                if (body.status() == 413) {
-                    return too_long();
-                }
-                if (body.status() != 0) {
-                    return handler_.refuse(503, "too many bodies are being read");
-                }
-                if (!whole) {
-                    return handler_.refuse(400, "the body of the request did not come whole");
-                }
-                auto answer = handler_.answer({head, body.release(), socket, admission.context});
+                auto answer =
+                    body.status() == 413 ? refuse_length()
+                    : body.status() != 0 ? handler_.refuse(503, "too many bodies are being read")
+                    : whole
+                        ? handler_.answer({head, body.release(), socket, admission.context, room})
+                    : deadline.expired() ? handler_.refuse(408, "the body of the request did not "
+                                                                "come in time")
+                                         : handler_.refuse(400, "the body of the request did not "
+                                                                "come whole");
                 answer.close = answer.close || stopped_;
+                add_fields(answer, admission.fields);
                 return answer;
             });
         });
+}
+
+HttpAnswer HttpServer::refuse_length()
+{
+    return handler_.refuse(413,
+                           "the body is longer than " + std::to_string(settings_.body) + " bytes");
 }
 
 /// Counts it. What `make` throws the library answers with 500.

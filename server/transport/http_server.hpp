@@ -54,8 +54,8 @@ class HttpServer {
 
     [[nodiscard]] std::size_t connections() const noexcept { return open_; }
 
-    /// Of bodies that are held.
-    [[nodiscard]] std::size_t body_bytes() const noexcept { return bodies_; }
+    /// Of bodies, and large answers, that are held.
+    [[nodiscard]] std::size_t body_bytes() const noexcept { return *bodies_; }
 
     [[nodiscard]] const HttpTraffic& traffic() const noexcept { return traffic_; }
 
@@ -84,6 +84,7 @@ class HttpServer {
     bool serve_one(const Socket& socket);
     [[nodiscard]] HttpAdmission admit(const HttpHead& head, const HttpSocket& socket);
     bool answer(const Socket& socket, const HttpHead& head);
+    [[nodiscard]] HttpAnswer refuse_length();
     bool answer_unread(HttpSocket& socket, const HttpHead& head, HttpAnswer answer);
     bool wait_for_next(HttpSocket& socket);
     [[nodiscard]] HttpAnswer made(const std::function<HttpAnswer()>& make);
@@ -95,7 +96,8 @@ class HttpServer {
     HttpSettings settings_;
     HttpLibrary library_;
     HttpTraffic traffic_;
-    std::atomic<std::size_t> bodies_{0};
+    /// Shared with what outlives a connection, and at its end this.
+    std::shared_ptr<HttpRoom::Count> bodies_ = std::make_shared<HttpRoom::Count>(0);
     std::atomic<std::size_t> open_{0};
     std::atomic<std::size_t> busy_{0};
     std::atomic<bool> stopped_{false};

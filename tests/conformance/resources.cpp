@@ -33,8 +33,8 @@ class Fixtures final : public mcp::Resources {
                  .mime_type = "application/json"}};
     }
 
-    [[nodiscard]] mcp::ResourceContent read(const std::string& uri,
-                                            const std::stop_token& /*stop*/) override
+    [[nodiscard]] mcp::ResourceContent read(const std::string& uri, const std::stop_token& /*stop*/,
+                                            const Hold& /*hold*/) override
     {
         if (uri == "test://static-text") {
             return text("text/plain", "This is the content of the static text resource.");

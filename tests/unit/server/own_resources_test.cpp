@@ -40,6 +40,8 @@ struct Fixture {
     OwnResources resources{{.workspace = store.get(),
                             .principal = "ann",
                             .session = [](const std::stop_token&) { return "{\"facts\":1}"; }}};
+    std::size_t held = 0;
+    OwnResources::Hold hold = [this](std::size_t bytes) { held += bytes; };
 };
 
 } // namespace
@@ -96,20 +98,33 @@ TEST_CASE_FIXTURE(Fixture, "a file is read as text or bytes, with its type")
     save("raw", std::string_view("\xff\xfe", 2));
     save("zero", std::string_view("a\0b", 3));
     save("empty", "");
-    const auto text = resources.read("workspace:///a/x.md", {});
+    const auto text = resources.read("workspace:///a/x.md", {}, hold);
     CHECK(text.bytes == "# \xc3\xa4");
     CHECK(text.is_text);
     CHECK(text.mime_type == "text/markdown");
-    CHECK(resources.read("workspace://a//x.md", {}).bytes == text.bytes);
-    CHECK_FALSE(resources.read("workspace:///raw", {}).is_text);
-    CHECK(resources.read("workspace:///raw", {}).mime_type == "application/octet-stream");
-    CHECK_FALSE(resources.read("workspace:///zero", {}).is_text);
-    CHECK(resources.read("workspace:///empty", {}).is_text);
+    CHECK(resources.read("workspace://a//x.md", {}, hold).bytes == text.bytes);
+    CHECK_FALSE(resources.read("workspace:///raw", {}, hold).is_text);
+    CHECK(resources.read("workspace:///raw", {}, hold).mime_type == "application/octet-stream");
+    CHECK_FALSE(resources.read("workspace:///zero", {}, hold).is_text);
+    CHECK(resources.read("workspace:///empty", {}, hold).is_text);
     save("colours", std::string(100, 'x') + "\x1b[0m");
-    CHECK(resources.read("workspace:///colours", {}).is_text);
-    save("control", std::string(100, '\x01')); // as text it would be six times as large
-    CHECK_FALSE(resources.read("workspace:///control", {}).is_text);
-    CHECK(resources.read("berth://session", {}).bytes == "{\"facts\":1}");
+    CHECK(resources.read("workspace:///colours", {}, hold).is_text);
+    for (const char control : {'\x01', '\x7f'}) { // as text it would be six times as large
+        save("control", std::string(100, control));
+        CHECK_FALSE(resources.read("workspace:///control", {}, hold).is_text);
+    }
+    CHECK(resources.read("berth://session", {}, hold).bytes == "{\"facts\":1}");
+}
+
+TEST_CASE_FIXTURE(Fixture, "nothing is read of a file that there is no room for")
+{
+    save("a", std::string(1000, 'a'));
+    (void)resources.read("workspace:///a", {}, hold);
+    CHECK(held == 1000);
+    const OwnResources::Hold full = [](std::size_t) {
+        throw Error(ErrorCode::busy, "there is no room");
+    };
+    CHECK(error_of([&] { (void)resources.read("workspace:///a", {}, full); }) == ErrorCode::busy);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what is no file, too large, or outside is refused")
@@ -119,7 +134,7 @@ TEST_CASE_FIXTURE(Fixture, "what is no file, too large, or outside is refused")
     save("just", std::string(OwnResources::most_bytes, 'x'));
     save("theirs", "x", "bob");
     const auto error = [&](const std::string& uri) {
-        return error_of([&] { (void)resources.read(uri, {}); });
+        return error_of([&] { (void)resources.read(uri, {}, hold); });
     };
     CHECK(error("workspace:///none") == ErrorCode::not_found);
     CHECK(error("workspace:///theirs") == ErrorCode::not_found);
@@ -159,10 +174,12 @@ TEST_CASE("without a principal, or its tools, there is only what is left")
                          .session = [](const std::stop_token&) { return "{}"; }});
     CHECK(nobody.list("", {}).resources.size() == 1);
     CHECK(nobody.templates().empty());
-    CHECK(error_of([&] { (void)nobody.read("workspace:///a", {}); }) == ErrorCode::not_found);
+    CHECK(error_of([&] { (void)nobody.read("workspace:///a", {}, fixture.hold); }) ==
+          ErrorCode::not_found);
     CHECK_FALSE(nobody.complete("workspace:///{+path}", "path", ""));
     OwnResources files({.workspace = fixture.store.get(), .principal = "ann", .session = {}});
     CHECK(files.list("", {}).resources.empty());
-    CHECK(error_of([&] { (void)files.read("berth://session", {}); }) == ErrorCode::not_found);
+    CHECK(error_of([&] { (void)files.read("berth://session", {}, fixture.hold); }) ==
+          ErrorCode::not_found);
     CHECK(OwnResources::Sources{}.are_none());
 }

@@ -40,8 +40,10 @@ class Shelf final : public Resources {
         return {{.uri = "x://{id}", .name = "any", .mime_type = "text/plain"}};
     }
 
-    ResourceContent read(const std::string& uri, const std::stop_token& /*stop*/) override
+    ResourceContent read(const std::string& uri, const std::stop_token& /*stop*/,
+                         const Hold& hold) override
     {
+        hold(1);
         if (uri == "x://text") {
             return {.mime_type = "text/plain", .bytes = "a \"text\"", .is_text = true};
         }

@@ -16,14 +16,18 @@
 
 namespace berth::test {
 
-/// `echo` answers at once; `wait` when it is stopped; `drop` never; `twice` twice; `throw` throws.
+/// `echo` answers at once; `wait` when it is stopped, and so does `holds`, with 800 bytes more; `drop` never; `twice` twice; `throw` throws.
 class Probe final : public rpc::Handler {
   public:
     void request(const std::shared_ptr<rpc::Call>& call) override
     {
         const auto& method = call->message().method;
         ++requests;
-        if (method == "wait") {
+        if (method == "holds") {
+            call->hold(800);
+            ++held;
+        }
+        if (method == "wait" || method == "holds") {
             while (!call->stop_token().stop_requested()) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             }
@@ -62,6 +66,7 @@ class Probe final : public rpc::Handler {
 
     std::atomic<int> requests = 0;
     std::atomic<int> reads = 0;
+    std::atomic<int> held = 0;
     bool batches = true;
 };
 

@@ -1,4 +1,5 @@
 #include "server/rpc/dispatcher.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/server/rpc/dispatcher_bench.hpp"
 
 #include <doctest/doctest.h>
@@ -12,6 +13,7 @@
 using namespace berth::rpc; // NOLINT(google-build-using-namespace): the subject of the test
 using namespace std::chrono_literals;
 using berth::test::error_code;
+using berth::tests::becomes_true;
 using nlohmann::json;
 using Bench = berth::test::DispatcherBench;
 
@@ -161,4 +163,23 @@ TEST_CASE("a batch with a way back of its own is one array there, or is thrown o
     CHECK_THROWS_AS(bench.dispatcher.receive_batch(json(batch), asker.source()), ProtocolError);
     CHECK(asker.sink->take().size() == 1);
     CHECK(bench.sink->take().empty());
+}
+
+TEST_CASE("what a call holds for its answer counts with the messages that are worked on")
+{
+    Bench bench(8, 1000);
+    const Asker first;
+    const Asker second;
+    bench.dispatcher.receive(message_of("1", "holds"), first.source("a", 100)); // 800 more
+    CHECK(becomes_true([&] { return bench.probe.held == 1; }));
+    bench.dispatcher.receive(message_of("1", "holds"), second.source("b", 10));
+    CHECK(second.sink->wait(1).at(0).contains("error"));
+    bench.dispatcher.receive(message_of("2", "echo"), second.source("b", 10));
+    CHECK(second.sink->wait(2).at(1).contains("result"));
+    bench.dispatcher.stop();
+    CHECK(bench.dispatcher.drain(berth::Deadline::after(30s)));
+    bench.dispatcher.receive(message_of("3", "holds"), second.source("b", 10)); // given back
+    CHECK(becomes_true([&] { return bench.probe.held == 2; }));
+    bench.dispatcher.stop();
+    CHECK(bench.dispatcher.drain(berth::Deadline::after(30s)));
 }

@@ -83,6 +83,47 @@ TEST_CASE("a peer that goes away wakes who waits, and none that sends more")
     CHECK(bench.exchange->wait(30s) == Exchange::Event::gone);
 }
 
+TEST_CASE("work that goes on without its peer keeps its place, and lets the connection go")
+{
+    ExchangeBench bench;
+    auto place = std::make_shared<int>(1);
+    auto exchange =
+        std::make_shared<Exchange>(bench.socket, transport::Occupied{.room = {}, .place = place});
+    bench.exchange.reset();
+    auto sink = exchange->sink();
+    CHECK(bench.socket.use_count() == 2);
+    exchange->finish(false);
+    exchange.reset();
+    CHECK(bench.socket.use_count() == 1);
+    CHECK(place.use_count() == 2);
+    sink->send("nobody reads it");
+    CHECK(place.use_count() == 2);
+    sink.reset();
+    CHECK(place.use_count() == 1);
+}
+
+TEST_CASE("with its answer written a request has its place no more, whoever is still at its end")
+{
+    ExchangeBench bench;
+    auto place = std::make_shared<int>(1);
+    const auto all = std::make_shared<transport::HttpRoom::Count>(0);
+    const auto exchange = std::make_shared<Exchange>(
+        bench.socket,
+        transport::Occupied{.room = std::make_shared<transport::HttpRoom>(
+                                all, nullptr, transport::HttpRoom::Limits{.all = 10, .body = 1}),
+                            .place = place});
+    const auto sink = exchange->sink();
+    CHECK(sink->hold(6));
+    CHECK_FALSE(sink->hold(6));
+    CHECK(*all == 6);
+    sink->send("answer");
+    CHECK(place.use_count() == 2);
+    exchange->finish(true);
+    CHECK(place.use_count() == 1);
+    CHECK(*all == 0);
+    CHECK(sink->hold(100)); // nobody counts any more
+}
+
 TEST_CASE("what nobody takes is left out beyond some, and an answer never is")
 {
     ExchangeBench bench;

@@ -183,6 +183,8 @@ TEST_CASE("HEAD has the status and no body, also where a stream would be")
         REQUIRE(peer.say(http_request(path, "", "", "HEAD")));
         CHECK(peer.answer(true).status == (path == std::string("/empty") ? 202 : 200));
     }
+    REQUIRE(peer.say(http_request("/echo", "", "", "HEAD")));
+    CHECK(peer.answer(true).has("content-length: 11")); // "HEAD /echo ", which is not sent
     CHECK(peer.ask(http_post("/echo", "x")).body == "POST /echo x");
 }
 

@@ -203,8 +203,11 @@ TEST_CASE("a body that does not come whole is never taken for one")
 {
     HttpBench bench({.body_time = 50ms});
     auto slow = bench.connect();
-    CHECK(slow.ask(http_request("/echo", "Content-Length: 5\r\n", "abc")).status == 400);
+    CHECK(slow.ask(http_request("/echo", "Content-Length: 5\r\n", "abc")).status == 408);
     CHECK(slow.is_closed());
+    auto slower = bench.connect(); // in pieces
+    CHECK(slower.ask(http_request("/echo", "Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n"))
+              .status == 408);
     auto cut = bench.connect();
     REQUIRE(cut.say(http_request("/echo", "Content-Length: 5\r\n", "abc")));
     cut.leave();
