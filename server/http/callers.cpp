@@ -8,10 +8,11 @@
 namespace berth::server::http {
 namespace {
 
-std::shared_ptr<const Caller> make_caller(const std::string& principal, const std::string& origin)
+std::shared_ptr<const Caller> make_caller(const std::string& principal, const std::string& origin,
+                                          Accounts& accounts)
 {
     return std::make_shared<const Caller>(
-        Caller{.principal = principal, .origin = origin, .account = std::make_shared<Account>()});
+        Caller{.principal = principal, .origin = origin, .account = accounts.of(principal)});
 }
 
 } // namespace
@@ -20,14 +21,15 @@ Callers::Callers(const Options& options, TokenFile::Check check, TokenFile::Told
                  JwtCallers::Told keys_changed)
 {
     if (!options.http.token_file.empty()) {
-        tokens_ = std::make_unique<TokenFile>(options.http.token_file, std::move(check),
+        tokens_ = std::make_unique<TokenFile>(options.http.token_file, accounts_, std::move(check),
                                               std::move(changed));
     }
     if (options.http.jwt.is_wanted()) {
-        issued_ = std::make_unique<JwtCallers>(options.http.jwt, std::move(keys_changed));
+        issued_ =
+            std::make_unique<JwtCallers>(options.http.jwt, accounts_, std::move(keys_changed));
     }
     if (options.http.no_auth) {
-        anybody_ = make_caller(options.session.principal, "insecure_no_auth");
+        anybody_ = make_caller(options.session.principal, "insecure_no_auth", *accounts_);
     }
 }
 
@@ -61,7 +63,7 @@ std::shared_ptr<const Caller> Callers::user(uid_t uid)
     const std::lock_guard lock(mutex_);
     auto& known = users_[uid];
     if (!known) {
-        known = make_caller(user_name(uid), "the user of the connection");
+        known = make_caller(user_name(uid), "the user of the connection", *accounts_);
     }
     return known;
 }

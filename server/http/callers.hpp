@@ -1,5 +1,6 @@
 #pragma once
 
+#include "server/http/accounts.hpp"
 #include "server/http/caller.hpp"
 #include "server/http/jwt_callers.hpp"
 #include "server/http/token_file.hpp"
@@ -38,6 +39,7 @@ class Callers {
 
     [[nodiscard]] std::shared_ptr<const Caller> of_token(std::string_view token);
 
+    const std::shared_ptr<Accounts> accounts_ = std::make_shared<Accounts>();
     std::unique_ptr<TokenFile> tokens_;
     std::unique_ptr<JwtCallers> issued_;    ///< null: no issuer is believed
     std::shared_ptr<const Caller> anybody_; ///< null: nobody is let in without being known

@@ -15,16 +15,14 @@ namespace berth::server::http {
 namespace {
 
 constexpr std::size_t largest_set = std::size_t{1} << 20U;
-/// So many names more are remembered before those that nobody uses are let go.
-constexpr std::size_t sweep_step = 256;
 
 } // namespace
 
-JwtCallers::JwtCallers(const JwtOptions& options, Told changed)
+JwtCallers::JwtCallers(const JwtOptions& options, std::shared_ptr<Accounts> accounts, Told changed)
     : file_(options.keys, "jwt_keys: ", std::move(changed)),
       rules_(
           {.issuer = options.issuer, .audience = options.audience, .principal = options.principal}),
-      keys_(read())
+      keys_(read()), accounts_(std::move(accounts))
 {
     if (keys_->empty()) {
         throw Error(ErrorCode::invalid_argument,
@@ -62,23 +60,6 @@ std::shared_ptr<const JwtCallers::Keys> JwtCallers::keys()
     return keys_;
 }
 
-std::shared_ptr<const Caller> JwtCallers::caller_of(const std::string& principal)
-{
-    const std::lock_guard lock(mutex_);
-    if (auto known = callers_[principal].lock()) {
-        return known;
-    }
-    auto caller = std::make_shared<const Caller>(Caller{.principal = principal,
-                                                        .origin = "a token of the issuer",
-                                                        .account = std::make_shared<Account>()});
-    callers_[principal] = caller;
-    if (callers_.size() > swept_at_ + sweep_step) {
-        std::erase_if(callers_, [](const auto& each) { return each.second.expired(); });
-        swept_at_ = callers_.size();
-    }
-    return caller;
-}
-
 std::shared_ptr<const Caller> JwtCallers::find(std::string_view token)
 {
     const auto verdict = check_jwt(token, *keys(), rules_, std::chrono::system_clock::now());
@@ -86,7 +67,9 @@ std::shared_ptr<const Caller> JwtCallers::find(std::string_view token)
         log::write(log::Level::debug, "a token is not taken", {{"reason", verdict.why}});
         return nullptr;
     }
-    return caller_of(verdict.principal);
+    return std::make_shared<const Caller>(Caller{.principal = verdict.principal,
+                                                 .origin = "a token of the issuer",
+                                                 .account = accounts_->of(verdict.principal)});
 }
 
 } // namespace berth::server::http

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "server/http/accounts.hpp"
 #include "server/http/caller.hpp"
 #include "server/http/jwt.hpp"
 #include "server/http/trust_file.hpp"
@@ -7,7 +8,6 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,7 +24,7 @@ class JwtCallers {
     using Told = TrustFile::Told;
 
     /// Throws Error(invalid_argument): the file cannot be read, or is none (read_jwt_keys()).
-    JwtCallers(const JwtOptions& options, Told changed);
+    JwtCallers(const JwtOptions& options, std::shared_ptr<Accounts> accounts, Told changed);
 
     /// Null: nobody that the token may stand for. Why is logged for who looks for it.
     [[nodiscard]] std::shared_ptr<const Caller> find(std::string_view token);
@@ -34,15 +34,12 @@ class JwtCallers {
 
     [[nodiscard]] std::shared_ptr<const Keys> read() const;
     [[nodiscard]] std::shared_ptr<const Keys> keys();
-    [[nodiscard]] std::shared_ptr<const Caller> caller_of(const std::string& principal);
 
     std::mutex mutex_; ///< guards what follows
     TrustFile file_;
     const JwtRules rules_;
     std::shared_ptr<const Keys> keys_;
-    /// Those that have a request, or had the last one: an account is one of all requests at once.
-    std::map<std::string, std::weak_ptr<const Caller>> callers_;
-    std::size_t swept_at_ = 0;
+    const std::shared_ptr<Accounts> accounts_;
 };
 
 } // namespace berth::server::http

@@ -22,9 +22,9 @@ void require_no_settings(const Caller& caller)
 
 Operators::Operators(const std::string& path, Callers& callers, TokenFile::Told changed)
     : callers_(callers),
-      tokens_(path.empty()
-                  ? nullptr
-                  : std::make_unique<TokenFile>(path, require_no_settings, std::move(changed)))
+      tokens_(path.empty() ? nullptr
+                           : std::make_unique<TokenFile>(path, std::make_shared<Accounts>(),
+                                                         require_no_settings, std::move(changed)))
 {
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace berth::server::http {
@@ -101,9 +102,10 @@ void take_key(Caller& caller, std::string& hash, const std::string& key, const R
 
 } // namespace
 
-TokenFile::TokenFile(std::string path, Check check, Told changed)
+TokenFile::TokenFile(std::string path, std::shared_ptr<Accounts> accounts, Check check,
+                     Told changed)
     : file_(std::move(path), "the token file ", std::move(changed)), check_(std::move(check)),
-      entries_(read())
+      accounts_(std::move(accounts)), entries_(read())
 {
 }
 
@@ -135,17 +137,11 @@ std::shared_ptr<const TokenFile::Entries> TokenFile::read()
         if (std::ranges::find(*entries, draft.hash, &Entry::hash) != entries->end()) {
             refuse_entry(draft.place, "[tokens." + name + "] has the token of another entry");
         }
-        auto account = accounts_[draft.caller.principal].lock();
-        if (!account) {
-            account = std::make_shared<Account>();
-            accounts_[draft.caller.principal] = account;
-        }
-        draft.caller.account = std::move(account);
+        draft.caller.account = accounts_->of(draft.caller.principal);
         draft.caller.origin = file_.path() + ", tokens." + name;
         check_(draft.caller);
         entries->push_back({draft.hash, std::make_shared<const Caller>(std::move(draft.caller))});
     }
-    std::erase_if(accounts_, [](const auto& each) { return each.second.expired(); });
     return entries;
 }
 

@@ -1,11 +1,11 @@
 #pragma once
 
+#include "server/http/accounts.hpp"
 #include "server/http/caller.hpp"
 #include "server/http/trust_file.hpp"
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,8 +24,9 @@ class TokenFile {
     using Told = TrustFile::Told;
 
     /// Throws Error(invalid_argument) that names file and line: it cannot be read, others than its
-    /// owner may write to it, an entry is wrong, or two have the same token.
-    TokenFile(std::string path, Check check, Told changed);
+    /// owner may write to it, an entry is wrong, or two have the same token. `accounts`: of those
+    /// who are named there.
+    TokenFile(std::string path, std::shared_ptr<Accounts> accounts, Check check, Told changed);
 
     /// Whose token it is; null: nobody's.
     [[nodiscard]] std::shared_ptr<const Caller> find(std::string_view token);
@@ -43,8 +44,8 @@ class TokenFile {
     std::mutex mutex_; ///< guards what follows
     TrustFile file_;
     const Check check_;
-    std::map<std::string, std::weak_ptr<Account>> accounts_; ///< by principal
-    std::shared_ptr<const Entries> entries_;                 ///< last: read() needs the others
+    const std::shared_ptr<Accounts> accounts_;
+    std::shared_ptr<const Entries> entries_; ///< last: read() needs the others
 };
 
 } // namespace berth::server::http

@@ -39,7 +39,7 @@ struct TokenBench {
     std::unique_ptr<TokenFile> open()
     {
         return std::make_unique<TokenFile>(
-            path,
+            path, accounts,
             [this](const Caller& caller) {
                 checked.push_back(caller.principal);
                 if (caller.principal == "unwanted") {
@@ -64,6 +64,7 @@ struct TokenBench {
 
     tests::TemporaryDirectory directory;
     std::string path = directory / "tokens.toml";
+    std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>();
     std::vector<std::string> checked;
     std::vector<std::string> told;
 };
