@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -26,23 +27,41 @@ struct NothingEnded {
 };
 
 /// A session that has ended is there as long as its home is.
-NothingEnded why_nothing_ended(session::SessionManager& sessions, const session::SessionId& id,
-                               const std::string& name, const std::optional<std::string>& key,
-                               std::int64_t unsettled)
+NothingEnded why_nothing_ended(session::SessionManager& sessions, const Asked& asked,
+                               const std::optional<std::string>& key, std::int64_t unsettled)
 {
     for (const auto& facts : sessions.list()) {
         if (facts.key == key && facts.state == to_string(session::State::ended)) {
             return {ErrorCode::conflict,
-                    "session " + one_line(name) + " has ended already; its home is kept",
+                    "session " + one_line(asked.name) + " has ended already; its home is kept",
                     "The same command with --purge removes it, with the files in its home."};
         }
     }
     if (!key && unsettled > 0) {
         return {ErrorCode::busy, unsettled_reason(), unsettled_remedy(unsettled)};
     }
-    return {ErrorCode::not_found,
-            "there is no session \"" + one_line(id.session) + "\" of " + one_line(id.principal),
-            advice_on_missing(sessions, id, "kill")};
+    return {ErrorCode::not_found, missing_sentence(asked),
+            advice_on_missing(sessions, asked.id, "kill")};
+}
+
+/// What a key, an id or a name that was given has led to.
+struct Named {
+    std::string session; ///< by its own name, where the books have it
+    std::string principal;
+};
+
+/// Before it ends: of a home that is gone the books know nothing.
+Named named_by(session::SessionManager& sessions, const Asked& asked,
+               const std::optional<std::string>& key)
+{
+    if (key) {
+        const auto all = sessions.list();
+        const auto found = std::ranges::find(all, *key, &session::SessionFacts::key);
+        if (found != all.end()) {
+            return {found->session, found->principal};
+        }
+    }
+    return {asked.id.session.empty() ? asked.name : asked.id.session, asked.id.principal};
 }
 
 /// What is still to be done where the files of a session could not be saved.
@@ -88,14 +107,15 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
                      session::AtEnd files)
 {
     const auto unsettled = collect_leftovers(sessions);
-    const auto& id = asked.id;
     const auto key = find_key(sessions, asked);
+    const auto named = named_by(sessions, asked, key);
     const auto ended = key ? sessions.kill_listed(*key, purge, files) : session::Ended();
     // What could not be saved keeps the home.
     const bool purged = ended && purge && ended.trouble.empty();
-    const auto why =
-        ended ? NothingEnded() : why_nothing_ended(sessions, id, asked.name, key, unsettled);
-    Outcome outcome{.data = boxed({{"session", id.session},
+    const auto why = ended ? NothingEnded() : why_nothing_ended(sessions, asked, key, unsettled);
+    Outcome outcome{.data = boxed({{"session", named.session},
+                                   {"principal", named.principal},
+                                   {"key", key.value_or("")},
                                    {"killed", ended.ended},
                                    {"purged", purged},
                                    {"saved", ended.saved ? saved_json(*ended.saved) : json()},
@@ -111,8 +131,8 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
         (*outcome.data)["retry_after"] = unsettled;
     }
     if (ended) {
-        outcome.text = "session " + one_line(id.session) + " has ended" +
-                       (purged ? ", and its home is removed" : "") +
+        outcome.text = "session " + one_line(named.session.empty() ? asked.name : named.session) +
+                       " has ended" + (purged ? ", and its home is removed" : "") +
                        (ended.saved ? "; " + saved_sentence(*ended.saved) : "");
         if (!ended.trouble.empty()) {
             outcome.complaint =

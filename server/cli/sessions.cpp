@@ -39,9 +39,7 @@ std::optional<Outcome> no_session(session::SessionManager& sessions, const Asked
         key = std::move(*found);
         return std::nullopt;
     }
-    return not_found(asked, unsettled,
-                     "there is no session \"" + one_line(asked.id.session) + "\" of " +
-                         one_line(asked.id.principal),
+    return not_found(asked, unsettled, missing_sentence(asked),
                      advice_on_missing(sessions, asked.id, command));
 }
 
@@ -229,6 +227,14 @@ std::int64_t seconds_to_more(const session::Collected& collected)
 std::optional<std::string> find_key(session::SessionManager& sessions, const Asked& asked)
 {
     return meant(asked, sessions.find_key(asked.id, asked.name));
+}
+
+std::string missing_sentence(const Asked& asked)
+{
+    // Who gives a key or the id of a sandbox alone says of nobody whose it is.
+    return asked.id.session.empty() ? "there is no session \"" + one_line(asked.name) + '"'
+                                    : "there is no session \"" + one_line(asked.id.session) +
+                                          "\" of " + one_line(asked.id.principal);
 }
 
 Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reason,

@@ -32,6 +32,9 @@ struct Asked {
 [[nodiscard]] Outcome not_found(const Asked& asked, std::int64_t unsettled,
                                 const std::string& reason, const std::string& remedy);
 
+/// That there is no such session, by the name, key or id that was given.
+[[nodiscard]] std::string missing_sentence(const Asked& asked);
+
 [[nodiscard]] Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reason,
                                    const std::string& remedy);
 

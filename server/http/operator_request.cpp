@@ -4,8 +4,10 @@
 #include "sandbox/base/split.hpp"
 #include "server/options/session_name.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -57,7 +59,7 @@ std::array<std::optional<Route>, 2> routes_at(std::string_view path)
         return {Route{"GET", What::status}};
     }
     if (path == "/metrics") {
-        return {Route{"GET", What::metrics}};
+        return {Route{"GET", What::metrics}, Route{"HEAD", What::metrics}};
     }
     const auto place = place_of(path);
     if (!place) {
@@ -107,8 +109,9 @@ void take_parameter(OperatorRequest& request, const std::string& name, const std
     } else if (name == "save" && ends) {
         request.save = truth(name, value);
     } else { // rather than to do half of what was meant
-        throw HttpError(bad_request, "there is no parameter like that here; there are backend, for "
-                                     "one session principal, and for DELETE purge and save");
+        throw HttpError(bad_request, "the parameter \"" + name +
+                                         "\" is none here, or is empty; there are backend, for one "
+                                         "session principal, and for DELETE purge and save");
     }
 }
 
@@ -153,10 +156,15 @@ OperatorRequest read_operator_request(const transport::HttpHead& head)
     if (const auto place = place_of(head.path)) {
         request.key = decoded(place->key, false);
     }
+    std::set<std::string> taken;
     for (const auto part : split(head.query, '&')) {
         const auto equal = std::min(part.find('='), part.size());
-        take_parameter(request, decoded(part.substr(0, equal), true),
-                       decoded(part.substr(std::min(equal + 1, part.size())), true));
+        const auto name = decoded(part.substr(0, equal), true);
+        take_parameter(request, name, decoded(part.substr(std::min(equal + 1, part.size())), true));
+        // Of two principals one would be the wrong one's.
+        if (!taken.insert(name).second) {
+            throw HttpError(bad_request, "the parameter \"" + name + "\" is there twice");
+        }
     }
     return request;
 }

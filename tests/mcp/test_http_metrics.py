@@ -87,7 +87,13 @@ class MetricsTest(OperatorBench):
         self.serve("--config", self.config('http_metrics = "anybody"\n'),
                    auth=("--token-file", tokens))
         self.assertIn("berth_available", self.metrics(token=None))
-        self.assertEqual(self.ask("POST", "/metrics", token=None).status, 405)
+        refused = self.ask("POST", "/metrics", token=None)
+        self.assertEqual((refused.status, refused.headers["allow"]), (405, "GET, HEAD"))
+        with self.connect() as connection:
+            connection.post(b"", path="/metrics", method="HEAD")
+            status, headers = connection.head()
+        self.assertEqual((status, headers["cache-control"]), (200, "no-store"))
+        self.assertGreater(int(headers["content-length"]), 1000)
         self.assertEqual(self.ask("GET", "/sessions", token=None).status, 404)
         answer = self.ask("GET", "/metrics", token=None, headers={"Origin": "https://evil.example"})
         self.assertEqual(answer.status, 403)

@@ -85,6 +85,13 @@ class DoorTest(OperatorBench):
         self.assertEqual(self.json("GET", "/sessions?backend=moon", 400)["code"],
                          "invalid_argument")
         self.assertEqual(self.ask("POST", "/sessions/x/pause", body=b"x" * 100_000).status, 413)
+        for path, named in (("/sessions/x?principal=alice&principal=bob", "principal"),
+                            ("/sessions/x?save=false&purge=false&save=true", "save"),
+                            ("/sessions/x?backend=e2b&b%61ckend=direct", "backend"),
+                            ("/sessions/x?nobody=1", "nobody")):
+            refused = self.json("DELETE", path, 400)
+            self.assertEqual(refused["code"], "invalid_argument")
+            self.assertIn(named, refused["reason"])
 
     def test_the_file_of_operators_is_no_file_of_callers(self):
         tokens = token_file(self.state.path / "tokens.toml", a=ALICE)
@@ -139,7 +146,9 @@ class SessionsTest(OperatorBench):
         self.assertEqual(self.json("GET", "/sessions")[0]["state"], "paused")
         self.assertEqual(self.json("POST", path + "/resume")["was_paused"], True)
         self.assertIn("kept", self.call("read_file", path="~/n", **self.as_alice("work")).text)
-        self.assertEqual(self.json("DELETE", path)["killed"], True)
+        ended = self.json("DELETE", path)
+        self.assertEqual((ended["killed"], ended["session"], ended["principal"], ended["key"]),
+                         (True, "work", "alice", path.rpartition("/")[2]))
         self.assertEqual(self.json("POST", path + "/pause", 409)["code"], "conflict")
         self.assertEqual(self.json("DELETE", path, 409)["code"], "conflict")
         self.assertIn("kept", self.call("read_file", path="~/n", **self.as_alice("work")).text)

@@ -73,6 +73,20 @@ TEST_CASE_FIXTURE(Fixture, "what was saved at the end is told")
     CHECK(told["unsaved"] == "");
 }
 
+TEST_CASE_FIXTURE(Fixture, "whoever ends a session by its key is told which it was")
+{
+    (void)sessions.acquire(work);
+    const auto key = sessions.list().front().key;
+    const auto outcome = cli::kill_session(sessions, {{}, key}, false, save);
+    CHECK((*outcome.data)["session"] == "work");
+    CHECK((*outcome.data)["principal"] == "ann");
+    CHECK((*outcome.data)["key"] == key);
+    CHECK(outcome.text.starts_with("session work has ended"));
+    const auto none = cli::kill_session(sessions, {{}, "no-such-key"}, false, save);
+    CHECK((*none.data)["session"] == "no-such-key");
+    CHECK((*none.data)["reason"] == "there is no session \"no-such-key\"");
+}
+
 TEST_CASE_FIXTURE(Fixture, "what could not be saved is told, and is not purged")
 {
     workspace_is_full = true;
@@ -164,7 +178,7 @@ TEST_CASE_FIXTURE(Fixture, "a session of another session.key is ended by what th
     const auto text = captured(STDOUT_FILENO, [&] {
         CHECK(kill(sessions, {{"ann", shown, {}}, shown}, true, save) == 0);
     });
-    CHECK(text.starts_with("session " + shown + " has ended"));
+    CHECK(text.starts_with("session work has ended")); // whatever it was called by
     CHECK(sessions.list().empty());
 }
 

@@ -73,6 +73,14 @@ TEST_CASE("what an operator's request does not say clearly is not done")
         CAPTURE(query);
         CHECK(status("DELETE", "/sessions/a", query) == 400);
     }
+    for (const auto* query : {"principal=a&principal=b", "principal=a&principal=a",
+                              "save=true&purge=true&s%61ve=false"}) {
+        CAPTURE(query);
+        CHECK(status("DELETE", "/sessions/a", query) == 400);
+    }
+    CHECK(status("GET", "/metrics", "x=1") == 400);
+    CHECK(read("HEAD", "/metrics").what == What::metrics);
+    CHECK(allowed_methods("/metrics") == "GET, HEAD");
     CHECK(status("GET", "/sessions/a", "purge=true") == 400);
     CHECK(status("GET", "/sessions", "principal=a") == 400);
     CHECK(status("GET", "/sessions/" + std::string(257, 'a')) == 400);
