@@ -168,14 +168,15 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
     };
 }
 
-CallObserver observer_of(const std::shared_ptr<AuditLog>& audit)
+Observers observers_of(const std::shared_ptr<AuditLog>& audit)
 {
     if (!audit) {
         return {};
     }
-    return [audit](const Options& options, const SettingsNow& settings, const tools::Entry& tool) {
-        return audit->begin(options, settings, tool);
-    };
+    return {
+        .call = [audit](const Options& options, const SettingsNow& settings,
+                        const tools::Entry& tool) { return audit->begin(options, settings, tool); },
+        .read = [audit](const Options& options) { return audit->begin_read(options); }};
 }
 
 [[noreturn]] void serve(const cli::CommandLine& line, Options options,
@@ -201,7 +202,7 @@ CallObserver observer_of(const std::shared_ptr<AuditLog>& audit)
     }
     auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
                                                tell_of_settings, check);
-    Application application(std::move(options), backend, std::move(live), observer_of(audit),
+    Application application(std::move(options), backend, std::move(live), observers_of(audit),
                             composition.extend);
     warn_of_mounted_workdir(application.options().sessions.mounts);
     if (::isatty(STDIN_FILENO) == 1) {
@@ -292,7 +293,7 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
             serve(line, std::move(options), backend, composition);
         }
         const auto audit = open_audit_log(options);
-        Application application(std::move(options), backend, nullptr, observer_of(audit));
+        Application application(std::move(options), backend, nullptr, observers_of(audit));
         const int status = cli::call(application, line.tool, line.arguments, line.json);
         close_audit_log(audit);
         return status;

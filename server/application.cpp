@@ -86,7 +86,7 @@ mcp::Catalog select_tools(const Options& options)
 }
 
 Application::Application(Options options, std::shared_ptr<sandbox::Backend> backend,
-                         std::unique_ptr<LiveSettings> live, CallObserver observe,
+                         std::unique_ptr<LiveSettings> live, Observers observers,
                          const std::function<void(mcp::Configuration&)>& extend)
     : options_(std::make_shared<const Options>(std::move(options))), live_(std::move(live)),
       catalog_(select_tools(*options_)), present_(options_),
@@ -115,7 +115,12 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
                                const tools::Progress& progress) {
         return run(tool, arguments, stop, told, progress);
     };
-    configuration.begin = [this, observe = std::move(observe)](const tools::Entry& tool) {
+    if (observers.read) {
+        configuration.begin_read = [this, observe = std::move(observers.read)] {
+            return observe(*options_);
+        };
+    }
+    configuration.begin = [this, observe = std::move(observers.call)](const tools::Entry& tool) {
         auto end = observe ? observe(*options_, [this] { return settings(); }, tool) : nullptr;
         return [this, end = std::move(end)](const mcp::CallReport& call) {
             report(*options_, call);

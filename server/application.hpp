@@ -25,13 +25,22 @@ using SettingsNow = std::function<std::shared_ptr<const tools::Settings>()>;
 using CallObserver =
     std::function<mcp::CallEnd(const Options&, const SettingsNow&, const tools::Entry&)>;
 
+/// The same of requests that read of workspace or session beside the tools.
+using ReadObserver = std::function<mcp::ReadEnd(const Options&)>;
+
+/// Those who are told; empty: nobody.
+struct Observers {
+    CallObserver call{};
+    ReadObserver read{};
+};
+
 /// Everything that answers calls, put together from the options. Makes no machine by itself.
 class Application {
   public:
     /// Throws Error(invalid_argument) for tools that do not exist.
     /// `live`: null where the settings stay as they are. `extend`: changes what is offered.
     Application(Options options, std::shared_ptr<sandbox::Backend> backend,
-                std::unique_ptr<LiveSettings> live = nullptr, CallObserver observe = {},
+                std::unique_ptr<LiveSettings> live = nullptr, Observers observers = {},
                 const std::function<void(mcp::Configuration&)>& extend = {});
     ~Application();
     Application(const Application&) = delete;

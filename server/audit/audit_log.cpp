@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/request_scope.hpp"
 #include "sandbox/base/sha256.hpp"
+#include "server/audit/call_secrets.hpp"
 #include "server/ending.hpp"
 #include "server/log.hpp"
 #include "server/rpc/json_text.hpp"
@@ -11,8 +12,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <exception>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -73,21 +74,6 @@ void add_values(std::vector<std::string>& values, const std::map<std::string, st
     }
 }
 
-/// Of the call itself.
-std::map<std::string, std::string> variables_of(const json& arguments)
-{
-    std::map<std::string, std::string> variables;
-    if (!arguments.is_object()) {
-        return variables;
-    }
-    if (const auto env = arguments.find("env"); env != arguments.end() && env->is_object()) {
-        for (const auto& [name, value] : env->items()) {
-            variables.emplace(name, value.is_string() ? value.get<std::string>() : std::string());
-        }
-    }
-    return variables;
-}
-
 } // namespace
 
 /// What a secret was when the command was run is known before alone: it may be another one at the
@@ -131,6 +117,29 @@ void AuditLog::call(const Options& options, const Beginning& beginning,
     }
 }
 
+mcp::ReadEnd AuditLog::begin_read(const Options& options)
+{
+    ++at_work_;
+    return [this, &options](const mcp::ReadReport& report) { read(options, report); };
+}
+
+void AuditLog::read(const Options& options, const mcp::ReadReport& report) noexcept
+{
+    try {
+        auto record = new_record(report.duration);
+        record.principal = options.session.principal;
+        record.session = options.session.session;
+        // As what operators have done is written, and no tool is called.
+        record.tool = report.method;
+        std::ranges::replace(record.tool, '/', '.');
+        record.uri = report.uri;
+        record.outcome = report.outcome;
+        write(record);
+    } catch (const std::exception& error) {
+        tell_of_loss(error);
+    }
+}
+
 void AuditLog::operation(std::string_view operator_name, std::string_view did,
                          std::string_view session, AuditRecord::Operation what,
                          std::string_view outcome, std::chrono::microseconds duration) noexcept
@@ -157,12 +166,10 @@ void AuditLog::add_command(AuditRecord& record, const Options& options, const Be
                                            before.settings ? *before.settings : options.tools);
     const auto command =
         arguments.is_object() ? rpc::text_member(arguments, "command") : std::string();
-    const auto of_call = variables_of(arguments);
-    std::set<std::string> names;
-    for (const auto& variables : {std::cref(before.variables), std::cref(of_call)}) {
-        for (const auto& [name, value] : variables.get()) {
-            names.insert(name);
-        }
+    auto of_call = secrets_of_call(arguments);
+    std::set<std::string> names(of_call.names.begin(), of_call.names.end());
+    for (const auto& [name, value] : before.variables) {
+        names.insert(name);
     }
     record.variables.assign(names.begin(), names.end());
     record.command_bytes = command.size();
@@ -171,14 +178,14 @@ void AuditLog::add_command(AuditRecord& record, const Options& options, const Be
     } else if (command_ == AuditOptions::Command::text) {
         // It may have been renewed between that moment and the command's own look at it.
         const Moment after(beginning.settings);
-        std::vector<std::string> values;
-        add_values(values, of_call);
+        auto values = std::move(of_call.values);
         add_values(values, before.variables);
         add_values(values, after.variables);
         // What is secret must be known to be left out.
-        if (before.known && after.known) {
+        if (before.known && after.known && of_call.are_all) {
             record.command = shown_command(command, std::move(values));
-        } else {
+        }
+        if (!record.command) {
             record.command_sha256 = sha256_hex(command);
         }
     }

@@ -14,7 +14,8 @@
 
 namespace berth::server {
 
-/// A line for each call that has ended, and for what operators have had done. What cannot be
+/// A line for each call that has ended, for each other request that reads of the workspace, and for
+/// what operators have had done. What cannot be
 /// written is told in the log, and, once it can again, how much is missing in the file itself: it
 /// costs no call its answer, which has been sent before. Each call that has begun has a line, or is
 /// counted as missing, but where the server is killed. Thread-safe.
@@ -25,9 +26,10 @@ class AuditLog {
     {
     }
 
-    /// For Application (CallObserver); this must outlive what it gives.
+    /// For Application (Observers); this must outlive what they give.
     [[nodiscard]] mcp::CallEnd begin(const Options& options, SettingsNow settings,
                                      const tools::Entry& tool);
+    [[nodiscard]] mcp::ReadEnd begin_read(const Options& options);
 
     /// `did`: pause, resume, kill; `session`: as the operator calls it.
     void operation(std::string_view operator_name, std::string_view did, std::string_view session,
@@ -43,6 +45,7 @@ class AuditLog {
 
     void call(const Options& options, const Beginning& beginning,
               const mcp::CallReport& call) noexcept;
+    void read(const Options& options, const mcp::ReadReport& report) noexcept;
     void write(const AuditRecord& record);
     void write_gap();
     void tell_of_loss(const std::exception& why) noexcept;

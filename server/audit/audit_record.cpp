@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t shown_characters = 400;
 constexpr std::size_t shortest_secret = 4;
+/// Each is looked for: a call that brings more could have the server search for seconds.
+constexpr std::size_t most_secret_bytes = std::size_t{256} << 10U;
 /// Names are the caller's, and as long and as many as he likes.
 constexpr std::size_t most_names = 64;
 constexpr std::size_t longest_name = 128;
@@ -88,6 +90,58 @@ std::string time_of(std::chrono::system_clock::time_point time)
     return text + digits.data();
 }
 
+/// Where bytes begin and end.
+using Range = std::pair<std::size_t, std::size_t>;
+
+/// Of what begins before `end` and is one of `secrets`, those that overlap joined into one: of two
+/// secrets that share some bytes no part of either is left.
+std::vector<Range> ranges_of(const std::vector<std::string>& secrets, std::string_view text,
+                             std::size_t end)
+{
+    std::vector<Range> found;
+    for (const auto& secret : secrets) {
+        const auto where = text.substr(0, end + secret.size() - 1);
+        for (auto at = where.find(secret); at != std::string_view::npos;
+             at = where.find(secret, at + 1)) {
+            found.emplace_back(at, at + secret.size());
+        }
+    }
+    std::ranges::sort(found);
+    std::vector<Range> joined;
+    for (const auto& each : found) {
+        if (joined.empty() || each.first >= joined.back().second) {
+            joined.push_back(each);
+        } else {
+            joined.back().second = std::max(joined.back().second, each.second);
+        }
+    }
+    return joined;
+}
+
+/// The first bytes of `text` with a mask in place of each secret.
+std::string masked(std::string_view text, std::size_t end, const std::vector<std::string>& secrets)
+{
+    std::string without;
+    std::size_t from = 0;
+    for (const auto& [begins, ends] : ranges_of(secrets, text, end)) {
+        without.append(text, from, begins - from).append(mask);
+        from = ends;
+    }
+    return from < end ? without.append(text, from, end - from) : without;
+}
+
+/// So many bytes are looked at, of which 400 characters are shown: a command may have megabytes.
+/// None ends within a word, which may be an address with a password.
+std::size_t looked_at(std::string_view text)
+{
+    constexpr std::size_t most = std::size_t{16} << 10U;
+    if (text.size() <= most) {
+        return text.size();
+    }
+    const auto blank = text.find_last_of(" \t\r\n", most);
+    return blank == std::string_view::npos ? 0 : blank;
+}
+
 std::string_view first_characters(std::string_view text, std::size_t count)
 {
     std::size_t end = 0;
@@ -99,27 +153,25 @@ std::string_view first_characters(std::string_view text, std::size_t count)
 
 } // namespace
 
-std::string shown_command(std::string_view command, std::vector<std::string> secrets)
+std::optional<std::string> shown_command(std::string_view command, std::vector<std::string> secrets)
 {
-    std::string text(command);
-    // Before it is cut, which could leave a part of one; and the longest first, of which another
-    // may be a part.
-    std::ranges::sort(secrets, [](const auto& a, const auto& b) { return a.size() > b.size(); });
+    std::erase_if(secrets, [](const auto& each) { return each.size() < shortest_secret; });
+    std::ranges::sort(secrets);
+    const auto repeated = std::ranges::unique(secrets);
+    secrets.erase(repeated.begin(), repeated.end());
+    std::size_t bytes = 0;
     for (const auto& secret : secrets) {
-        if (secret.size() < shortest_secret) {
-            continue;
-        }
-        std::string without;
-        std::size_t from = 0;
-        for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, from)) {
-            without.append(text, from, at - from).append(mask);
-            from = at + secret.size();
-        }
-        text = without.append(text, from);
+        bytes += secret.size();
     }
-    text = utf8::sanitize(cli::hide_passwords(text));
+    if (bytes > most_secret_bytes) {
+        return std::nullopt;
+    }
+    // Before it is cut, which could leave a part of one.
+    const auto end = looked_at(command);
+    const auto text = utf8::sanitize(cli::hide_passwords(masked(command, end, secrets)));
     const auto shown = first_characters(text, shown_characters);
-    return std::string(shown) + (shown.size() < text.size() ? "…" : "");
+    const bool is_whole = shown.size() == text.size() && end == command.size();
+    return std::string(shown) + (is_whole ? "" : "…");
 }
 
 std::string audit_line(const AuditRecord& record)
@@ -137,6 +189,10 @@ std::string audit_line(const AuditRecord& record)
     add_text(line, "tool", record.tool);
     if (record.operation) {
         add_operation(line, *record.operation);
+    }
+    if (!record.uri.empty()) {
+        const auto clean = utf8::sanitize(record.uri);
+        add_text(line, "uri", first_characters(clean, shown_characters));
     }
     if (record.command) {
         add_text(line, "command", *record.command);

@@ -10,7 +10,8 @@
 
 namespace berth::server {
 
-/// What is written down of one call, or of what an operator has had done. docs/configuration.md
+/// What is written down of one call, of a client that reads resources, or of what an operator has
+/// had done. docs/configuration.md
 /// ("Audit log") says what is in it, and what is not.
 struct AuditRecord {
     /// To which session an operator had something done, and what of it was done.
@@ -33,6 +34,7 @@ struct AuditRecord {
     std::string session; ///< empty: an unnamed one
     std::string tool;
     std::optional<Operation> operation;        ///< nothing: it is a call
+    std::string uri;                           ///< of a resource that was read; empty: it is none
     std::optional<std::string> command;        ///< as it may be shown; nothing: there is none
     std::optional<std::string> command_sha256; ///< in its place
     std::optional<std::size_t> command_bytes;
@@ -46,7 +48,9 @@ struct AuditRecord {
 [[nodiscard]] std::string audit_line(const AuditRecord& record);
 
 /// The beginning of a command, 400 characters at most, with `***` for each of `secrets` (those that
-/// are long enough to be one, 4 bytes) and for the password of an address.
-[[nodiscard]] std::string shown_command(std::string_view command, std::vector<std::string> secrets);
+/// are long enough to be one, 4 bytes), for those that overlap together, and for the password of an
+/// address. Nothing: the secrets are too many to look for, so none of it may be shown.
+[[nodiscard]] std::optional<std::string> shown_command(std::string_view command,
+                                                       std::vector<std::string> secrets);
 
 } // namespace berth::server

@@ -25,6 +25,7 @@
 #include <thread>
 #include <utility>
 
+#include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
@@ -62,11 +63,7 @@ TrustFile::Told teller_of_tokens(const std::string& file)
 /// process may not.
 struct Service {
     explicit Service(const Making& making)
-        : maker(making,
-                [this, audit = making.audit](const Options& options, const SettingsNow& settings,
-                                             const tools::Entry& tool) {
-                    return counted(audit ? audit->begin(options, settings, tool) : nullptr);
-                }),
+        : maker(making, observers(making.audit)),
           callers(
               *making.options, [this](const Caller& caller) { maker.check(caller); },
               teller_of_tokens(making.options->http.token_file),
@@ -107,6 +104,20 @@ struct Service {
                    .sessions = [this] { return books.of({}).sessions.list_asked(); },
                    .unavailable = [this] { return upkeep.unavailable(); }})
     {
+    }
+
+    /// What happens is counted, and written down where there is an audit log.
+    Observers observers(const std::shared_ptr<AuditLog>& audit)
+    {
+        Observers told;
+        told.call = [this, audit](const Options& options, const SettingsNow& settings,
+                                  const tools::Entry& tool) {
+            return counted(audit ? audit->begin(options, settings, tool) : nullptr);
+        };
+        if (audit) {
+            told.read = [audit](const Options& options) { return audit->begin_read(options); };
+        }
+        return told;
     }
 
     /// Counts the call too. `then`: empty where nobody else is told.
@@ -185,10 +196,21 @@ void wait_for_signal(const UniqueFd& signals)
              taken.ssi_signo == SIGHUP);
 }
 
+/// What a large body or answer has taken goes back to the kernel with its end. Else malloc learns
+/// from the first few to keep as much for each thread, and the bound of what is held at once would
+/// say little of what the process has.
+void give_memory_back()
+{
+    constexpr int large = 256 * 1024;
+    ::mallopt(M_MMAP_THRESHOLD, large);
+    ::mallopt(M_TRIM_THRESHOLD, large);
+}
+
 } // namespace
 
 void serve_http(const Making& making)
 {
+    give_memory_back();
     const auto signals = take_signals();
     auto& service = *new Service(making);
     cli::complain("listening on " + service.listener.url);

@@ -44,7 +44,7 @@ std::unique_ptr<Application> TenantMaker::make(const Caller& caller, const std::
     auto live = std::make_unique<LiveSettings>(given, process_environment(), options,
                                                making_.tell_of_settings, making_.check);
     return std::make_unique<Application>(std::move(options), std::move(backend), std::move(live),
-                                         observe_, making_.composition.extend);
+                                         observers_, making_.composition.extend);
 }
 
 Options TenantMaker::options_on(const std::string& backend) const

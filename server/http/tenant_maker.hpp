@@ -15,9 +15,9 @@ namespace berth::server::http {
 /// Thread-safe.
 class TenantMaker {
   public:
-    /// `observe`: see Application.
-    explicit TenantMaker(const Making& making, CallObserver observe = {})
-        : making_(making), observe_(std::move(observe))
+    /// `observers`: see Application.
+    explicit TenantMaker(const Making& making, Observers observers = {})
+        : making_(making), observers_(std::move(observers))
     {
     }
 
@@ -39,7 +39,7 @@ class TenantMaker {
     [[nodiscard]] Given given_of(const Caller& caller, const std::string& session) const;
 
     const Making& making_;
-    const CallObserver observe_;
+    const Observers observers_;
     std::mutex mutex_; ///< guards backends_
     std::map<std::string, std::shared_ptr<sandbox::Backend>> backends_;
 };

@@ -37,6 +37,7 @@ constexpr std::array methods{
     Method{"resources/templates/list"},
     Method{"resources/unsubscribe", Era::legacy},
     Method{"server/discover", Era::modern},
+    Method{"subscriptions/listen", Era::modern},
     Method{"tools/call"},
     Method{"tools/list"},
 };
@@ -66,7 +67,7 @@ void Connection::request(const std::shared_ptr<rpc::Call>& call)
     const auto& method = call->message().method;
     // `server/discover` belongs to the modern era only, so without a claim its envelope is what is
     // wrong with it; saying so tells a client more than an unknown method would.
-    const auto era = method == "server/discover" ? Era::modern : era_of(call->params());
+    const auto era = method == "server/discover" ? Era::modern : era_of(method, call->params());
     if (era == Era::modern) {
         check_envelope(call->params());
     }
@@ -76,21 +77,15 @@ void Connection::request(const std::shared_ptr<rpc::Call>& call)
     const RequestContext context(call, era, era == Era::modern ? client_of(call) : client());
     if (method == "tools/call") {
         service_.call(context, repetition_);
+    } else if (method == "initialize") {
+        call->reply(initialize(context.params()));
+    } else if (method == "logging/setLevel") {
+        call->reply(set_level(context.params()));
+    } else if (method == "ping") {
+        call->reply("{}");
     } else {
-        call->reply(answer(context));
+        service_.answer(context);
     }
-}
-
-std::string Connection::answer(const RequestContext& context)
-{
-    const auto& method = context.call()->message().method;
-    if (method == "initialize") {
-        return initialize(context.params());
-    }
-    if (method == "logging/setLevel") {
-        return set_level(context.params());
-    }
-    return method == "ping" ? "{}" : service_.answer(context);
 }
 
 std::string Connection::initialize(const json& params)

@@ -26,6 +26,18 @@ Era era_of(const nlohmann::json& params)
     return meta != nullptr && find(*meta, version_key) != nullptr ? Era::modern : Era::legacy;
 }
 
+Era era_of(std::string_view method, const nlohmann::json& params)
+{
+    if (method == "initialize" && era_of(params) == Era::modern) {
+        try {
+            check_envelope(params);
+        } catch (const rpc::ProtocolError&) {
+            return Era::legacy;
+        }
+    }
+    return era_of(params);
+}
+
 void check_envelope(const nlohmann::json& params)
 {
     const auto refuse = [](const std::string& key, const std::string& what) {

@@ -31,6 +31,11 @@ enum class Era : unsigned char { legacy, modern };
 /// eras can share a process, and a client may probe one and fall back to the other.
 [[nodiscard]] Era era_of(const nlohmann::json& params);
 
+/// The same of a request of that method: `initialize` is what an older client begins with, whatever
+/// its `_meta` claims wrongly, as of a revision that is not spoken; only a whole envelope of the
+/// modern one makes it a modern request, of a method that there is not. As the SDKs take it.
+[[nodiscard]] Era era_of(std::string_view method, const nlohmann::json& params);
+
 /// Checks what a modern request must carry. Throws rpc::ProtocolError: -32022 with `data` for a
 /// version that is not spoken, whatever else the envelope has; -32602 for a malformed envelope.
 void check_envelope(const nlohmann::json& params);

@@ -146,7 +146,7 @@ void check_legacy_version(const HttpFacts& facts)
 
 Era check_http_message(const rpc::Message& message, const HttpFacts& facts)
 {
-    const bool claims = era_of(*message.params) == Era::modern;
+    const bool claims = era_of(message.method, *message.params) == Era::modern;
     if (message.kind != rpc::Kind::request) {
         return claims || is_modern_version(facts.version) ? Era::modern : Era::legacy;
     }

@@ -1,15 +1,19 @@
 #include "server/mcp/service.hpp"
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/mcp/parameters.hpp"
 #include "server/mcp/prompt_methods.hpp"
 #include "server/mcp/resource_methods.hpp"
 #include "server/mcp/results.hpp"
+#include "server/mcp/subscription_methods.hpp"
+#include "server/rpc/error.hpp"
 #include "server/rpc/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace berth::mcp {
@@ -32,6 +36,27 @@ std::string server_info(const Identity& identity)
     std::string text = R"({"name":"berth","title":"berth","version":)";
     rpc::append_quoted(text, identity.version);
     return text + '}';
+}
+
+/// Whether the answer tells of the workspace or the session; of prompts none does.
+bool reads(const json& params, std::string_view method)
+{
+    if (method == "completion/complete") {
+        const auto ref = params.find("ref");
+        return ref != params.end() && ref->is_object() &&
+               ref->value("type", json()) == "ref/resource";
+    }
+    return method == "resources/list" || method == "resources/read";
+}
+
+/// The word for what went wrong, where the error brings one.
+std::string outcome_of(const rpc::ProtocolError& error)
+{
+    const auto data = json::parse(error.data(), nullptr, false);
+    const auto code = data.is_object() ? data.find("code") : data.end();
+    return data.is_object() && code != data.end() && code->is_string()
+               ? code->get<std::string>()
+               : std::string(to_string(ErrorCode::invalid_argument));
 }
 
 } // namespace
@@ -153,7 +178,43 @@ std::string Service::list(const json& params, Era era)
     return text + cache_members(era, time_to_keep(tools.lasting)) + '}';
 }
 
-std::string Service::answer(const RequestContext& context)
+void Service::answer(const RequestContext& context)
+{
+    const auto& method = context.call()->message().method;
+    if (configuration_.begin_read && reads(context.params(), method)) {
+        answer_told(context);
+    } else {
+        context.call()->reply(result_for(context));
+    }
+}
+
+/// After the answer: whoever keeps account of it costs nobody time.
+void Service::answer_told(const RequestContext& context)
+{
+    const auto started = std::chrono::steady_clock::now();
+    const auto end = configuration_.begin_read();
+    const auto& call = *context.call();
+    std::string outcome = "ok";
+    try {
+        context.call()->reply(result_for(context));
+    } catch (const rpc::ProtocolError& error) {
+        outcome = outcome_of(error);
+        context.call()->fail(error);
+    } catch (const std::exception& error) {
+        outcome = to_string(ErrorCode::internal);
+        context.call()->fail(rpc::ProtocolError(rpc::internal_error, error.what()));
+    }
+    const auto uri = call.params().find("uri");
+    const bool is_named =
+        call.message().method == "resources/read" && uri != call.params().end() && uri->is_string();
+    end({.method = call.message().method,
+         .uri = is_named ? std::string_view(uri->get_ref<const std::string&>()) : "",
+         .outcome = outcome,
+         .duration = std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now() - started)});
+}
+
+std::string Service::result_for(const RequestContext& context)
 {
     const auto& method = context.call()->message().method;
     const auto& identity = configuration_.identity;
@@ -162,6 +223,9 @@ std::string Service::answer(const RequestContext& context)
     }
     if (method == "server/discover") {
         return discover();
+    }
+    if (method == "subscriptions/listen") {
+        return listen_in_vain(context, identity);
     }
     if (method == "prompts/list") {
         return list_prompts(configuration_.prompts, context, identity);

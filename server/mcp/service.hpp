@@ -44,6 +44,17 @@ struct CallReport {
 /// Told how a call has ended.
 using CallEnd = std::function<void(const CallReport&)>;
 
+/// The same of a request that tells of the workspace or the session without being a tool's call:
+/// whoever may not call a tool must not read beside it without a trace.
+struct ReadReport {
+    std::string_view method;
+    std::string_view uri;     ///< of resources/read, as far as there is one; else empty
+    std::string_view outcome; ///< "ok", or the error code
+    std::chrono::microseconds duration;
+};
+
+using ReadEnd = std::function<void(const ReadReport&)>;
+
 struct Configuration {
     Identity identity;
     Catalog catalog;
@@ -63,6 +74,8 @@ struct Configuration {
     /// Told of each call before its tool runs; what it gives is called once it has ended, by the
     /// same thread. Neither may throw.
     std::function<CallEnd(const tools::Entry& tool)> begin;
+    /// The same of each such request. Empty: nobody is told.
+    std::function<ReadEnd()> begin_read{};
     std::chrono::milliseconds progress_interval = std::chrono::seconds(8);
     std::shared_ptr<Resources> resources{}; ///< null: there are none
     std::vector<Prompt> prompts{};
@@ -82,8 +95,8 @@ class Service {
     [[nodiscard]] std::string list(const nlohmann::json& params, Era era);
     /// `repetition`: of the caller.
     void call(const RequestContext& context, Repetition& repetition);
-    /// The result of any other method that has to do with what is offered.
-    [[nodiscard]] std::string answer(const RequestContext& context);
+    /// Answers any other method that has to do with what is offered.
+    void answer(const RequestContext& context);
     /// Whether there is anything for that method, which has_method().
     [[nodiscard]] bool offers(std::string_view method) const noexcept;
     /// Throws ProtocolError for a tool that a client with these cannot call.
@@ -113,6 +126,9 @@ class Service {
     void run(const RequestContext& context, const tools::Entry& tool, Repetition& repetition,
              const tools::Progress& progress);
     [[nodiscard]] std::string capabilities(Era era) const;
+    [[nodiscard]] std::string result_for(const RequestContext& context);
+    /// Of a request whose end is told.
+    void answer_told(const RequestContext& context);
     [[nodiscard]] std::string subscribe(const RequestContext& context, bool wanted);
 
     Configuration configuration_;
@@ -141,7 +157,6 @@ class Connection final : public rpc::Handler {
     [[nodiscard]] bool accepts_batch(const nlohmann::json& messages) override;
 
   private:
-    [[nodiscard]] std::string answer(const RequestContext& context);
     [[nodiscard]] std::string initialize(const nlohmann::json& params);
     [[nodiscard]] std::string set_level(const nlohmann::json& params);
     [[nodiscard]] Client client();

@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from bench import Bench
 from http_bench import bearer
-from mcp_client import binary_path
+from mcp_client import RpcError, binary_path
 from test_http_operator import OperatorBench
 
 TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -85,6 +85,55 @@ class StdioTest(AuditBench):
         for word in ("sk-from-file", "value-of-setting", "tok-of-call", "pass-word", "the-input",
                      "the-content"):
             self.assertNotIn(word, text)
+
+    def test_a_secret_in_an_env_that_is_refused_for_its_form_is_not_in_it_either(self):
+        secret = "sk-7f3a9c"
+        forms = (f"TOKEN={secret}", f"A=1\nexport TOKEN='{secret}'", [f"TOKEN={secret}"], [secret],
+                 {"TOKEN": [secret]}, {"TOKEN": {"value": secret}}, [{"name": "T", "value": secret}],
+                 json.dumps({"TOKEN": secret}), {"TOKEN": 90127465})
+        with self.audited() as berth:
+            for env in forms:
+                self.assertTrue(self.tool(berth, "bash_exec", env=env, command=
+                                          f"curl -H {secret} 90127465").is_error, env)
+        for env, line in zip(forms, self.lines(len(forms))):
+            hidden = "90127465" if "90127465" in str(env) else secret
+            self.assertNotIn(hidden, line["command"], env)
+            self.assertTrue(line["command"].startswith("curl -H "), line)
+
+    def test_of_secrets_that_overlap_no_part_is_left(self):
+        with self.audited() as berth:
+            self.tool(berth, "bash_exec", command=": left-mid-right leftmid leftmidright midleft",
+                      env={"A": "leftmid", "B": "midright", "C": "left-mid", "D": "left"})
+        (line,) = self.lines(1)
+        self.assertEqual(line["command"], ": ***-right *** *** mid***")
+
+    def test_what_is_read_of_the_workspace_beside_tools_has_a_line(self):
+        with self.audited() as berth:
+            self.tool(berth, "bash_exec", command="echo 1 >~/n")
+            self.tool(berth, "save_to_workspace", sandbox_path="~/n", workspace_path="/a/n")
+            berth.request("resources/list")
+            berth.request("resources/read", {"uri": "workspace:///a/n"})
+            with self.assertRaises(RpcError):
+                berth.request("resources/read", {"uri": "workspace:///none"})
+            with self.assertRaises(RpcError):
+                berth.request("resources/read", {"uri": 5})
+            berth.request("completion/complete", {
+                "ref": {"type": "ref/resource", "uri": "workspace:///{+path}"},
+                "argument": {"name": "path", "value": "a/"}})
+            berth.request("resources/templates/list")
+            berth.request("prompts/get", {"name": "sandbox-guide"})
+        lines = self.lines(7)[2:]
+        self.assertEqual([(line["tool"], line.get("uri"), line["outcome"]) for line in lines],
+                         [("resources.list", None, "ok"),
+                          ("resources.read", "workspace:///a/n", "ok"),
+                          ("resources.read", "workspace:///none", "not_found"),
+                          ("resources.read", None, "invalid_argument"),
+                          ("completion.complete", None, "ok")])
+        for line in lines:
+            self.assertEqual((line["principal"], line["session"]), ("ann", "work"))
+            self.assertRegex(line["request"], r"^[0-9a-f]{24}$")
+            self.assertNotIn("command", line)
+            self.assertGreater(line["duration_ms"], 0)
 
     def test_a_secret_that_is_not_to_be_had_hides_the_whole_command(self):
         with self.audited("--config", self.config('secret = ["KEY=file:/nowhere"]\n')) as berth:

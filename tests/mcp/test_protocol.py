@@ -346,6 +346,15 @@ class ProtocolTest(Bench):
                 server.stdin.close()
                 self.assertEqual(server.wait(20), 0, server.stderr.read())
 
+    def test_whoever_listens_for_changes_is_told_that_there_will_be_none(self):
+        told, ended = self.exchange(request("l", "subscriptions/listen", {"notifications": {
+            "promptsListChanged": True, "resourceSubscriptions": ["berth://session"]}}, modern=True))
+        self.assertEqual((told["method"], told["params"]["notifications"]),
+                         ("notifications/subscriptions/acknowledged", {}))
+        self.assertEqual((ended["id"], ended["result"]["resultType"]), ("l", "complete"))
+        for message in (told["params"], ended["result"]):
+            self.assertEqual(message["_meta"]["io.modelcontextprotocol/subscriptionId"], "l")
+
     def test_requests_that_were_piped_in_are_answered(self):
         answers = self.exchange(request(1, "initialize", {"protocolVersion": LEGACY}),
                                 {"jsonrpc": "2.0", "method": "notifications/initialized"},

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <vector>
 
 using namespace berth::server; // NOLINT(google-build-using-namespace): the subject
 using nlohmann::json;
@@ -104,4 +105,42 @@ TEST_CASE("secrets that are known, and passwords of addresses, are in no command
     // Where the 400 characters end in the middle of one.
     const auto shown = shown_command(std::string(398, 'x') + "secret-value", {"secret-value"});
     CHECK(shown == std::string(398, 'x') + "**…");
+}
+
+TEST_CASE("of secrets that overlap no part is left, and the search for them has an end")
+{
+    CHECK(shown_command("a leftmidright b", {"leftmid", "midright"}) == "a *** b");
+    CHECK(shown_command("abcdabcdx", {"abcd"}) == "******x"); // side by side they are two
+    CHECK(shown_command("aaaaaa", {"aaaa"}) == "***");
+    CHECK(shown_command("xlong-secretx", {"secret", "long-secret", "cret"}) == "x***x");
+    CHECK(shown_command("****", {"****"}) == "***"); // what looks like a mask is none
+    const std::string large(300 << 10U, 's');
+    CHECK_FALSE(shown_command("echo", {large}));
+    std::vector<std::string> many;
+    for (int i = 0; i < 40'000; ++i) {
+        many.push_back("secret-" + std::to_string(i));
+    }
+    CHECK_FALSE(shown_command("echo secret-7", many));
+    CHECK(shown_command("echo x", std::vector<std::string>(100'000, "same")) == "echo x");
+}
+
+TEST_CASE("of a command of megabytes what is shown is as of any other")
+{
+    const std::string tail(4 << 20U, 'x');
+    CHECK(shown_command("echo top-secret " + tail, {"top-secret"}) == "echo ***…");
+    // A secret that goes on far behind what is looked at.
+    const std::string secret(100 << 10U, 'k');
+    CHECK(shown_command("echo x " + secret + " end", {"x " + secret}) == "echo ***…");
+    // And an address whose password does.
+    CHECK(shown_command("curl https://me:" + tail + "@host/", {}) == "curl…");
+}
+
+TEST_CASE("which resource was read is told, as far as it is not too long")
+{
+    AuditRecord record;
+    record.tool = "resources.read";
+    record.uri = "workspace:///" + std::string(1000, 'x') + "\xff";
+    const auto read = json::parse(audit_line(record));
+    CHECK(read["uri"] == record.uri.substr(0, 400));
+    CHECK_FALSE(json::parse(audit_line({})).contains("uri"));
 }

@@ -182,6 +182,19 @@ TEST_CASE("a modern header without the claim of the body is told what is missing
     CHECK(ruling(http_request_of("server/discover", json::object()), {}) == "400 -32602");
 }
 
+TEST_CASE("initialize with a claim that is none is still of the older revisions")
+{
+    const HttpFacts modern_header{.version = modern_text, .method = {}, .name = {}};
+    for (const json& meta :
+         {claim(5), claim("2099-01-01"), claim("2025-11-25"), json{{version_key, modern_text}},
+          json{{version_key, modern_text}, {capabilities, 5}}}) {
+        const auto begin = http_request_of("initialize", {{"_meta", meta}});
+        CHECK(ruling(begin, {}) == "legacy");
+        CHECK(ruling(begin, modern_header) == "400 -32020");
+    }
+    CHECK(ruling(http_request_of("initialize", {{"_meta", claim()}}), {}) == "404 -32601");
+}
+
 TEST_CASE("initialize is of the older revisions")
 {
     const auto begin = http_request_of("initialize", {{"protocolVersion", "2025-06-18"}});
