@@ -1,8 +1,10 @@
 #include "server/http/endpoint.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/request_scope.hpp"
 #include "server/http/bearer.hpp"
 #include "server/http/flight.hpp"
+#include "server/http/page_rules.hpp"
 #include "server/http/trace_header.hpp"
 #include "server/log.hpp"
 #include "server/mcp/error_details.hpp"
@@ -25,6 +27,8 @@ using transport::HttpAnswer;
 using transport::HttpHead;
 
 constexpr std::string_view mcp_path = "/mcp";
+constexpr std::string_view health_path = "/healthz";
+constexpr std::string_view ready_path = "/readyz";
 /// Of requests before 2026-07-28, where a client may have another meaning of its own.
 constexpr int legacy_error = -32000;
 constexpr int legacy_session_unknown = -32001;
@@ -106,6 +110,14 @@ HttpAnswer refuse_method(const std::string& why, const std::string& allowed)
     return refused;
 }
 
+/// Of a body that is not read yet. One of them may say that a call is to end, which has to get
+/// through when so many are at work that another is not taken.
+bool is_notification(const std::string& body)
+{
+    const auto message = rpc::recognise(body);
+    return message.kind == rpc::Kind::notification && message.method.starts_with("notifications/");
+}
+
 /// Of a message that is not taken.
 HttpAnswer refusal_of(const rpc::ProtocolError& error, const rpc::Id& id)
 {
@@ -140,7 +152,6 @@ struct Endpoint::Asked {
     const Caller& caller;
     mcp::HttpFacts facts;
     Accepted accepted;
-    std::shared_ptr<void> counted; ///< it is one of its principal's, for so long
     std::shared_ptr<transport::Exchange> exchange;
 
     [[nodiscard]] rpc::Dispatcher::Source source(std::string scope = {}) const
@@ -152,13 +163,11 @@ struct Endpoint::Asked {
     [[nodiscard]] HttpAnswer wait(std::shared_ptr<void> kept, std::function<void()> on_gone,
                                   std::vector<std::pair<std::string, std::string>> fields = {})
     {
-        auto both = std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(
-            counted, std::move(kept));
         return answer_of({.exchange = exchange,
                           .accepted = accepted,
                           .on_gone = std::move(on_gone),
                           .fields = std::move(fields),
-                          .kept = std::move(both)});
+                          .kept = std::move(kept)});
     }
 };
 
@@ -179,12 +188,27 @@ transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::
     if (parts_.operators.serves(head.path)) {
         return parts_.operators.admit(head);
     }
-    if (head.path != mcp_path) {
+    const bool is_mcp = head.path == mcp_path;
+    const bool is_for_pages = is_mcp || parts_.metadata.serves(head.path);
+    const auto origin = is_for_pages ? parts_.rules.origin_of(head) : std::string();
+    transport::HttpAdmission admission;
+    if (!origin.empty() && is_preflight(head)) {
+        admission.refusal = answer_preflight(head, is_mcp ? "GET, POST, DELETE" : "GET");
+    } else if (is_mcp) {
+        admission = admit_caller(head, socket);
+    } else if (head.has_body()) {
         // Of nobody in particular, who could hold all the room that there is for bodies.
-        return head.has_body()
-                   ? transport::HttpAdmission{.refusal = refuse(413, "no body is taken here")}
-                   : transport::HttpAdmission{};
+        admission.refusal = refuse(413, "no body is taken here");
     }
+    if (is_for_pages) {
+        admission.fields = page_fields(origin);
+    }
+    return admission;
+}
+
+transport::HttpAdmission Endpoint::admit_caller(const HttpHead& head,
+                                                const transport::HttpSocket& socket)
+{
     auto caller = parts_.identify(head, socket);
     if (!caller) {
         auto answer = refuse(401, "who calls is not known: send Authorization: Bearer TOKEN with "
@@ -210,12 +234,8 @@ transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::
 HttpAnswer Endpoint::answer(transport::HttpRequest request)
 {
     const auto& head = request.head;
-    if (head.path == "/healthz") {
-        return text_answer(200, "ok");
-    }
-    if (head.path == "/readyz") {
-        const auto why = parts_.unavailable();
-        return text_answer(why.empty() ? 200 : 503, why.empty() ? "ready" : why);
+    if (head.path == health_path || head.path == ready_path) {
+        return health(head);
     }
     if (parts_.operators.serves(head.path)) {
         return parts_.operators.answer(request);
@@ -241,11 +261,23 @@ HttpAnswer Endpoint::answer(transport::HttpRequest request)
     return refuse_method("only POST and DELETE are taken here", "POST, DELETE");
 }
 
+HttpAnswer Endpoint::health(const HttpHead& head) const
+{
+    if (head.method != "GET" && head.method != "HEAD") {
+        return refuse_method("only GET and HEAD are taken here", "GET, HEAD");
+    }
+    if (head.path == health_path) {
+        return text_answer(200, "ok");
+    }
+    const auto why = parts_.unavailable();
+    return text_answer(why.empty() ? 200 : 503, why.empty() ? "ready" : why);
+}
+
 /// For whoever asks: it is how he finds out where tokens are to be had.
 HttpAnswer Endpoint::metadata(const HttpHead& head) const
 {
-    if (head.method != "GET") {
-        return refuse_method("only GET is taken here", "GET");
+    if (head.method != "GET" && head.method != "HEAD") {
+        return refuse_method("only GET and HEAD are taken here", "GET, HEAD");
     }
     return {.status = 200,
             .fields = {{"Cache-Control", "max-age=3600"}},
@@ -264,8 +296,9 @@ HttpAnswer Endpoint::end_session(const HttpHead& head, const Caller& caller)
 HttpAnswer Endpoint::post(const transport::HttpRequest& request,
                           const std::shared_ptr<const Caller>& caller)
 {
+    const RequestScope scope(traceparent_of(request.head));
     std::shared_ptr<void> counted(nullptr, [caller](void*) { --caller->account->calls; });
-    if (++caller->account->calls > caller->calls) {
+    if (++caller->account->calls > caller->calls && !is_notification(request.body)) {
         return failure(rpc::recognise(request.body).id,
                        Error(ErrorCode::busy,
                              std::to_string(caller->calls) + " requests are in flight",
@@ -275,15 +308,13 @@ HttpAnswer Endpoint::post(const transport::HttpRequest& request,
                 .caller = *caller,
                 .facts = facts_of(request.head),
                 .accepted = accepted_by(request.head),
-                .counted = std::move(counted),
-                .exchange = std::make_shared<transport::Exchange>(request.socket)};
+                .exchange = std::make_shared<transport::Exchange>(
+                    request.socket, transport::Occupied{request.room, std::move(counted)})};
     try {
         return take(rpc::read_json(request.body, parts_.read), asked);
     } catch (const rpc::ProtocolError& error) {
         return refusal_of(error, rpc::recognise(request.body).id);
     } catch (const Error& error) {
-        log::write(log::Level::warning, "a session cannot be served",
-                   {{"principal", caller->principal}, {"error", error.what()}});
         return failure(rpc::recognise(request.body).id, error);
     }
 }
@@ -311,7 +342,7 @@ HttpAnswer Endpoint::modern(rpc::Message message, Asked& asked)
         return {.status = 202}; // a request is cancelled by its own connection
     }
     const auto name = named_session(asked.request.head);
-    const auto tenant = parts_.tenants.get(asked.caller, name.empty() ? "default" : name);
+    const auto tenant = tenant_of(asked.caller, name.empty() ? "default" : name);
     mcp::check_http_service(tenant->application().service(), message, asked.facts);
     const auto scope = std::to_string(++scopes_);
     const auto id = message.id;
@@ -323,10 +354,36 @@ HttpAnswer Endpoint::initialize(rpc::Message message, Asked& asked)
 {
     const auto id = LegacySessions::make_id();
     auto name = named_session(asked.request.head);
-    const auto session = parts_.sessions.add(
-        id, asked.caller.principal, parts_.tenants.get(asked.caller, name.empty() ? id : name));
+    const auto session = parts_.sessions.add(id, asked.caller.principal,
+                                             tenant_of(asked.caller, name.empty() ? id : name));
     session->dispatcher().receive(std::move(message), asked.source());
     return asked.wait(session, {}, {{"Mcp-Session-Id", id}});
+}
+
+/// Of what is wrong with a session before it has had a call, all but their number is the settings'
+/// fault, which the caller neither made nor can change: he is told where to ask, and no path of the
+/// host.
+std::shared_ptr<Tenant> Endpoint::tenant_of(const Caller& caller, const std::string& name)
+{
+    const auto& id = RequestScope::current()->id();
+    const auto tell = [&](log::Level level, const char* error, const std::string& hint) {
+        log::write(level, "a session cannot be served",
+                   {{"principal", caller.principal}, {"error", error}, {"hint", hint}});
+    };
+    try {
+        return parts_.tenants.get(caller, name);
+    } catch (const Error& error) {
+        const bool is_busy = error.code() == ErrorCode::busy;
+        tell(is_busy ? log::Level::warning : log::Level::error, error.what(), error.hint());
+        if (is_busy) {
+            throw;
+        }
+    } catch (const std::exception& error) {
+        tell(log::Level::error, error.what(), "");
+    }
+    throw Error(ErrorCode::sandbox_unavailable,
+                "the server cannot serve this session as it is set up",
+                "Who runs the server finds the reason in its log, at the request " + id + '.');
 }
 
 /// Throws HttpRefusal.

@@ -17,6 +17,15 @@ std::string_view without_port(std::string_view host)
                : host;
 }
 
+/// Nothing but digits behind the name, or nothing.
+bool has_plain_port(std::string_view host)
+{
+    constexpr std::size_t longest = 6; // ":65535"
+    const auto port = host.substr(without_port(host).size());
+    return port.size() <= longest &&
+           port.find_first_not_of("0123456789", 1) == std::string_view::npos && port != ":";
+}
+
 } // namespace
 
 HostRules::HostRules(const HttpOptions& options, const std::string& own)
@@ -43,21 +52,29 @@ std::string HostRules::refusal(const transport::HttpHead& head) const
     if (!any_host_ && host != nullptr && !knows(*host)) {
         return "the Host of the request is none of this server's; http_hosts names others";
     }
+    return head.find("origin") == nullptr || !origin_of(head).empty()
+               ? ""
+               : "the Origin of the request may not call; http_origins names those that may";
+}
+
+std::string HostRules::origin_of(const transport::HttpHead& head) const
+{
     const auto* const origin = head.find("origin");
     if (origin == nullptr) {
         return {};
     }
-    const auto small = in_small_letters(*origin);
+    auto small = in_small_letters(*origin);
     if (std::ranges::find(origins_, small) != origins_.end()) {
-        return {};
+        return small;
     }
     for (const std::string_view scheme : {"http://", "https://"}) {
+        const auto host = std::string_view(small).substr(std::min(scheme.size(), small.size()));
         // Of this host's own names alone: where any host is let through, an origin is not.
-        if (small.starts_with(scheme) && knows(std::string_view(small).substr(scheme.size()))) {
-            return {};
+        if (small.starts_with(scheme) && knows(host) && has_plain_port(host)) {
+            return small;
         }
     }
-    return "the Origin of the request may not call; http_origins names those that may";
+    return {};
 }
 
 } // namespace berth::server::http

@@ -20,6 +20,10 @@ class HostRules {
     /// Why the request is refused; empty: it is not.
     [[nodiscard]] std::string refusal(const transport::HttpHead& head) const;
 
+    /// The Origin of a request that is not refused, as a browser writes it; empty: it has none.
+    /// Made of what is known here, so that it can be said again.
+    [[nodiscard]] std::string origin_of(const transport::HttpHead& head) const;
+
   private:
     [[nodiscard]] bool knows(std::string_view host) const;
 

@@ -154,6 +154,9 @@ class HttpBench(Bench):
         if self.server.poll() is None:
             self.server.send_signal(number)
             self.server.wait(10)
+        # It ends without asking the sanitizer, who has said it by then.
+        found = self.log().find("WARNING: ThreadSanitizer")
+        self.assertEqual(found, -1, self.log()[found:found + 6000])
         return self.server.returncode
 
     def connect(self, timeout=20):

@@ -161,6 +161,34 @@ class ModernTest(HttpBench):
             self.assertEqual((answer.status, answer.error["code"]), (404, -32601), method)
             self.assertEqual(answer.message["id"], 1)
 
+    def test_what_tells_how_the_server_is_takes_get_and_head_alone(self):
+        for path in ("/healthz", "/readyz"):
+            got = self.send(b"", path=path, method="GET")
+            with self.connect() as connection:
+                connection.post(b"", path=path, method="HEAD")
+                status, headers = connection.head()
+            self.assertEqual((got.status, status), (200, 200), path)
+            self.assertEqual(headers["content-length"], got.headers["content-length"])
+            for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+                answer = self.send(b"", path=path, method=method)
+                self.assertEqual((answer.status, answer.headers["allow"]), (405, "GET, HEAD"))
+
+    def test_whoever_listens_for_changes_is_told_at_once_that_there_will_be_none(self):
+        answer = self.modern("subscriptions/listen", {"notifications": {"toolsListChanged": True}},
+                             "listen:0")
+        self.assertEqual((answer.status, answer.headers["content-type"]), (200, EVENTS))
+        told, last = answer.messages
+        self.assertEqual(told, {"jsonrpc": "2.0", "method":
+                                "notifications/subscriptions/acknowledged", "params": {
+                                    "_meta": {"io.modelcontextprotocol/subscriptionId": "listen:0"},
+                                    "notifications": {}}})
+        self.assertEqual((last["id"], last["result"]["resultType"]), ("listen:0", "complete"))
+        self.assertEqual(last["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
+                         "listen:0")
+        for wrong in ({}, {"notifications": 5}, {"notifications": {"toolsListChanged": "yes"}},
+                      {"notifications": {"resourceSubscriptions": [5]}}):
+            self.assertEqual(self.modern("subscriptions/listen", wrong).error["code"], -32602, wrong)
+
     def test_errors_of_a_call_are_in_band(self):
         unknown = self.modern("tools/call", {"name": "no_such_tool", "arguments": {}})
         self.assertEqual((unknown.status, unknown.error["code"]), (200, -32602))
@@ -193,6 +221,26 @@ class LegacyTest(HttpBench):
                 self.assertRegex(session["Mcp-Session-Id"], r"^[\x21-\x7e]{20,}$")
                 self.assertEqual(self.send(request(1, "ping"), session).result, {})
                 self.assertEqual(self.call_in(session, "bash_exec", command="echo hi").text, "hi\n")
+
+    def test_who_shakes_hands_is_an_older_client_whatever_its_meta_claims_wrongly(self):
+        version, capabilities = META
+        own = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENTS}"}
+
+        def shake(meta, **headers):
+            params = {"protocolVersion": LEGACY, "capabilities": {}, "_meta": meta,
+                      "clientInfo": {"name": "t", "version": "1"}}
+            return self.send(request(0, "initialize", params), {**own, **headers})
+        for meta in ({version: 5, capabilities: {}}, {version: LEGACY}, {version: MODERN},
+                     {version: "2099-01-01", capabilities: {}},
+                     {version: MODERN, capabilities: {}, "io.modelcontextprotocol/clientInfo": 5}):
+            answer = shake(meta)
+            self.assertEqual((answer.status, answer.result["protocolVersion"]), (200, LEGACY), meta)
+            session = {**own, "Mcp-Session-Id": answer.headers["mcp-session-id"]}
+            self.assertEqual(self.send(request(1, "ping"), session).result, {})
+            wrong = shake(meta, **{"MCP-Protocol-Version": MODERN})
+            self.assertEqual((wrong.status, wrong.error["code"]), (400, -32020))
+        right = shake({version: MODERN, capabilities: {}})
+        self.assertEqual((right.status, right.error["code"]), (404, -32601))
 
     def test_a_session_has_a_machine_of_its_own_unless_it_names_one(self):
         one, other = self.initialize(), self.initialize()

@@ -65,6 +65,31 @@ class TokenTest(HttpBench):
             return self.call("session_info", **self.of(token)).data["limits"]["memory_bytes"]
         self.assertNotEqual(wall("berth_alice"), wall("berth_bob"))
 
+    def test_a_profile_that_cannot_be_served_is_no_fault_of_its_caller_s(self):
+        """Nor does a caller learn from it where the operator keeps what."""
+        folder = self.state.path / "operators"
+        folder.mkdir()
+        operators = token_file(folder / "operators.toml", o={"token": "berth_o", "principal": "o"})
+        config = self.config(f'allowed_mount_roots = ["{self.state.path}"]\n'
+                             f'[profiles.bad]\nmount = ["{folder}:/mnt/o:rw"]\n')
+        self.serve_tokens("--config", config, "--operator-token-file", operators, "--log-format",
+                          "json", a=ALICE, b={**BOB, "profile": "bad"})
+        for answer in (self.modern("tools/list", **bearer("berth_bob")), self.send(
+                request(1, "initialize", {"protocolVersion": "2025-11-25", "capabilities": {},
+                                          "clientInfo": {"name": "t", "version": "1"}}),
+                {"Content-Type": JSON, **bearer("berth_bob")})):
+            self.assertEqual((answer.status, answer.error["data"]["code"]),
+                             (503, "sandbox_unavailable"), answer)
+            self.assertIn("retry-after", answer.headers)
+            self.assertNotIn(str(self.state.path), answer.body.decode())
+            self.assertNotIn("mount", answer.body.decode())
+            (line,) = [line for line in map(json.loads, self.log().splitlines()[1:])
+                       if line["message"] == "a session cannot be served" and
+                       line["request"] in answer.error["data"]["hint"]]
+            self.assertEqual((line["principal"], line["level"]), ("bob", "error"))
+            self.assertIn(str(folder), line["error"])
+        self.assertEqual(self.modern("tools/list", **bearer("berth_alice")).status, 200)
+
     def test_the_file_is_looked_at_again_and_a_wrong_one_changes_nothing(self):
         self.serve_tokens(a=ALICE)
         def status(token):

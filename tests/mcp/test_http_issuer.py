@@ -91,7 +91,7 @@ class IssuerTest(HttpBench):
                 "authorization_servers": ["https://login.example.com"],
                 "bearer_methods_supported": ["header"]})
         wrong = self.send(b"", path=WELL_KNOWN, method="POST")
-        self.assertEqual((wrong.status, wrong.headers["allow"]), (405, "GET"))
+        self.assertEqual((wrong.status, wrong.headers["allow"]), (405, "GET, HEAD"))
 
     def test_without_an_issuer_there_is_nothing_of_it(self):
         tokens = token_file(self.state.path / "tokens.toml",

@@ -106,3 +106,26 @@ TEST_CASE("behind a proxy or on a unix socket any host is taken, but not any ori
     CHECK(lets_in(rules, "mcp.example.com"));
     CHECK_FALSE(lets_in(rules, "anything.example.com"));
 }
+
+TEST_CASE("an origin that may call is said again as browsers write it, and no other is")
+{
+    auto options = on_loopback;
+    options.origins = {"https://App.example.com"};
+    const HostRules rules(options, "127.0.0.1");
+    const auto origin = [&](const std::string& said) {
+        transport::HttpHead head;
+        head.fields.emplace_back("origin", said);
+        return rules.origin_of(head);
+    };
+    CHECK(origin("HTTPS://app.example.com") == "https://app.example.com");
+    CHECK(origin("http://localhost:3000") == "http://localhost:3000");
+    CHECK(origin("http://[::1]:80") == "http://[::1]:80");
+    CHECK(origin("http://localhost") == "http://localhost");
+    CHECK(rules.origin_of({}).empty());
+    for (const auto* said : {"null", "https://app.example.com:1", "http://localhost:", "http://",
+                             "http://localhost:80x", "http://localhost:1234567",
+                             "http://localhost: 80", "http://evil.com", "h", ""}) {
+        CAPTURE(said);
+        CHECK(origin(said).empty());
+    }
+}

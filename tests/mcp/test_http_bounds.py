@@ -1,0 +1,133 @@
+"""What one principal can hold of an HTTP server: memory of what it reads, places of connections and
+of calls, whatever tokens it comes with and whether its clients wait for their answers."""
+
+import json
+import pathlib
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from bench import request
+from http_bench import Connection, HttpBench, bearer, token_file
+from test_http_issuer import IssuerTest, TOKENS
+
+MEGABYTE = 1 << 20
+# Of all that is held 256 MiB, of which a principal has a quarter.
+SHARE = 64
+READERS = 120
+
+
+class ReadTest(HttpBench):
+    def test_reads_of_resources_that_nobody_takes_stay_within_a_principal_s_share(self):
+        self.serve(auth=("--token-file", token_file(
+            self.state.path / "tokens.toml",
+            a={"token": "t", "principal": "p", "calls": 1000}, b={"token": "u", "principal": "q"})),
+            env={"BERTH_RPC_IN_FLIGHT": "256"})
+        headers = bearer("t")
+        # What JSON makes twice as long.
+        self.call("bash_exec", headers, command=f"head -c {MEGABYTE} /dev/zero | tr '\\0' '\"' >~/q")
+        self.call("save_to_workspace", headers, sandbox_path="~/q", workspace_path="/q")
+        read = {"uri": "workspace:///q"}
+        whole = self.modern("resources/read", read, **headers)
+        self.assertEqual(len(whole.result["contents"][0]["text"]), MEGABYTE)
+        before = self.resident("VmRSS")
+        waiting = []
+        for number in range(READERS):
+            connection = self.connect()
+            connection.socket.setsockopt(1, 8, 4096)  # SO_RCVBUF: what it does not read stays there
+            connection.post(request(number, "resources/read", read, modern=True),
+                            self.modern_headers("resources/read", read["uri"], **headers))
+            waiting.append(connection)
+        most = 0
+        for _ in range(30):
+            time.sleep(0.1)
+            most = max(most, self.resident("VmRSS"))
+        # Another principal has its own share.
+        self.assertEqual(self.modern("tools/list", **bearer("u")).status, 200)
+        heads = [connection.head() for connection in waiting]
+        large = [headers for _, headers in heads if int(headers["content-length"]) > MEGABYTE]
+        busy = [json.loads(connection.file.read(int(headers["content-length"])))["error"]["data"]
+                for connection, (_, headers) in zip(waiting, heads)
+                if int(headers["content-length"]) < MEGABYTE]
+        print(f"{READERS} readers of 1 MiB that do not read, {len(busy)} told to wait: "
+              f"{most - before:.0f} MB more", file=sys.stderr)
+        self.assertLessEqual({told["code"] for told in busy}, {"busy"})
+        self.assertTrue(all(told["retry_after"] > 0 for told in busy))
+        self.assertGreaterEqual(len(large), 8)
+        for connection in waiting:
+            connection.close()
+        self.assertLess(most - before, SHARE + 40)
+        self.wait_for(lambda: "result" in self.modern("resources/read", read, **headers).message,
+                      timeout=20)
+
+
+class PlaceTest(HttpBench):
+    def legacy_call(self, session, number, command):
+        connection = Connection(self.address)
+        connection.post(request(number, "tools/call", {"name": "bash_exec",
+                                                       "arguments": {"command": command}}), session)
+        return connection
+
+    def test_a_call_that_outlives_its_client_holds_no_place_of_a_connection(self):
+        self.serve(env={"BERTH_HTTP_CONNECTIONS": "8"})
+        session = self.initialize()
+        for number in range(8):
+            left = self.legacy_call(session, number, f"touch ~/begun{number}; sleep 60")
+            self.wait_for(lambda: self.send(request(99, "tools/call", {
+                "name": "read_file", "arguments": {"path": f"~/begun{number}"}}),
+                session).tool.is_error is False)
+            left.close()
+        # Each of them works on; of the eight places none is taken.
+        self.wait_for(lambda: self.send(b"", path="/healthz", method="GET") is not None)
+        kept = [self.connect() for _ in range(7)]
+        for connection in kept:
+            self.assertEqual(self.modern("server/discover", connection=connection).status, 200)
+
+    def test_but_its_place_among_its_principal_s_calls_until_it_has_ended(self):
+        self.serve(auth=("--token-file", token_file(
+            self.state.path / "tokens.toml", a={"token": "t", "principal": "p", "calls": 2})))
+        session = self.initialize(headers=bearer("t"))
+        for number in range(2):
+            self.legacy_call(session, number, "sleep 60").close()
+
+        def status():
+            return self.send(request(9, "ping"), session).status
+        self.wait_for(lambda: status() == 429)
+        time.sleep(0.5)
+        self.assertEqual(status(), 429)
+        for number in range(2):  # what says that it may end is let through
+            cancelled = self.send({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                                   "params": {"requestId": number}}, session)
+            self.assertEqual(cancelled.status, 202)
+        self.wait_for(lambda: status() == 200)
+
+
+class AccountTest(IssuerTest):
+    def test_one_principal_has_one_account_however_it_comes(self):
+        """alice has a token of the file, another one, and one of the issuer's."""
+        tokens = token_file(self.state.path / "tokens.toml",
+                            a={"token": "one", "principal": "alice", "calls": 2},
+                            b={"token": "two", "principal": "alice", "calls": 3})
+        self.serve("--config", self.settings(), auth=("--token-file", tokens))
+        busy = []
+        for token in (TOKENS["RS256"], TOKENS["RS256"]):
+            connection = self.connect()
+            connection.post(request(1, "tools/call", {"name": "bash_exec", "arguments": {
+                "command": "sleep 50"}}, modern=True),
+                self.modern_headers("tools/call", "bash_exec", **bearer(token)))
+            self.assertEqual(connection.head()[0], 200)
+            busy.append(connection)
+        self.assertEqual([self.status(token) for token in ("one", "two", TOKENS["RS256"])],
+                         [429, 200, 200])
+        for connection in busy:
+            connection.close()
+        self.wait_for(lambda: self.status("one") == 200)
+
+
+del IssuerTest  # its own tests run elsewhere
+
+
+if __name__ == "__main__":
+    unittest.main()
