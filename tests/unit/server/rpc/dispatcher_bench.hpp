@@ -16,7 +16,8 @@
 
 namespace berth::test {
 
-/// `echo` answers at once; `wait` when it is stopped, and so does `holds`, with 800 bytes more; `drop` never; `twice` twice; `throw` throws.
+/// `echo` answers at once; `wait` when it is stopped, and so does `holds`, with 800 bytes more;
+/// `drop` never; `twice` twice; `throw` throws.
 class Probe final : public rpc::Handler {
   public:
     void request(const std::shared_ptr<rpc::Call>& call) override
