@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from bench import request
 from http_bench import Connection, HttpBench, bearer, token_file
-from test_http_issuer import IssuerTest, TOKENS
+from test_http_issuer import TOKENS, IssuerBench
 
 MEGABYTE = 1 << 20
 # Of all that is held 256 MiB, of which a principal has a quarter.
@@ -104,7 +104,7 @@ class PlaceTest(HttpBench):
         self.wait_for(lambda: status() == 200)
 
 
-class AccountTest(IssuerTest):
+class AccountTest(IssuerBench):
     def test_one_principal_has_one_account_however_it_comes(self):
         """alice has a token of the file, another one, and one of the issuer's."""
         tokens = token_file(self.state.path / "tokens.toml",
@@ -124,9 +124,6 @@ class AccountTest(IssuerTest):
         for connection in busy:
             connection.close()
         self.wait_for(lambda: self.status("one") == 200)
-
-
-del IssuerTest  # its own tests run elsewhere
 
 
 if __name__ == "__main__":

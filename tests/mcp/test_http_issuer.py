@@ -25,7 +25,7 @@ def coded(value):
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
 
 
-class IssuerTest(HttpBench):
+class IssuerBench(HttpBench):
     def settings(self, **changed):
         keys = self.state.path / "keys.json"
         keys.write_text(json.dumps(ISSUED["keys"]))
@@ -38,6 +38,8 @@ class IssuerTest(HttpBench):
     def status(self, token):
         return self.modern("tools/list", **bearer(token)).status
 
+
+class IssuerTest(IssuerBench):
     def test_who_has_a_token_of_the_issuer_s_is_whom_it_names(self):
         self.serve("--config", self.settings(), auth=())
         for algorithm, name in (("RS256", "alice"), ("ES256", "bob"), ("EdDSA", "carol")):
