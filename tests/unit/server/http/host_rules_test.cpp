@@ -35,13 +35,14 @@ TEST_CASE("on a port only the names of this host are taken, with any port")
 {
     const HostRules rules(on_loopback, "127.0.0.2");
     for (const auto* host : {"localhost", "LocalHost:80", "127.0.0.1", "127.0.0.1:8931", "[::1]",
-                             "[::1]:8931", "127.0.0.2", "127.0.0.2:1", ""}) {
+                             "[::1]:8931", "127.0.0.2", "127.0.0.2:1", "localhost:", ""}) {
         CAPTURE(host);
         CHECK(lets_in(rules, host));
     }
     for (const auto* host :
          {"evil.example.com", "evil.example.com:80", "localhost.evil.example.com", "xlocalhost",
-          "127.0.0.3", "::1", "[::2]", "localhost.", "[::1", "a@localhost", "127.0.0.1.evil.com"}) {
+          "127.0.0.3", "::1", "[::2]", "localhost.", "[::1", "a@localhost", "127.0.0.1.evil.com",
+          "localhost:x", "localhost:80/evil", "localhost:80@evil.com", "127.0.0.1:-1"}) {
         CAPTURE(host);
         CHECK_FALSE(lets_in(rules, host));
     }
