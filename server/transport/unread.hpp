@@ -16,9 +16,11 @@ class Unread {
   public:
     using Task = std::function<void()>;
 
-    /// So many tasks wait. Of more the oldest is dropped: what it holds must not grow with what a
+    /// So many tasks wait: more than clients make calls side by side, since of a result whose task
+    /// is dropped the next server says that it reached nobody. Of more the oldest is dropped: each
+    /// may hold one of the 128 connections that a guest has, and that must not grow with what a
     /// client leaves unread.
-    static constexpr std::size_t most = 16;
+    static constexpr std::size_t most = 64;
 
     /// `output` stays the caller's.
     explicit Unread(int output) noexcept : output_(output) {}

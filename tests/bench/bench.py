@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 
+from calls import bench_calls
 from memory import bench_memory
 from peers import NO_NODE_SERVER, McpServer, bare_bash, node_file_server, run_drained
 from sessions import bench_sessions
@@ -84,6 +85,7 @@ def main():
         table = Table()
         bench_create(table, options.build, folder, rounds // 2)
         bench_sessions(table, options.build, folder, options.quick)
+        bench_calls(table, options.build, folder, options.quick)
         tree = folder / "tree"
         files, size = make_tree(tree, 10_000 if options.quick else 100_000,
                                 (100 if options.quick else 1000) << 20)

@@ -44,14 +44,23 @@ class McpServer:
         self.process.wait(timeout=10)
 
 
-NO_NODE_SERVER = "BERTH_CLIENTS has no @modelcontextprotocol/server-filesystem"
+NO_NODE_SERVER = "BERTH_CLIENTS has no @modelcontextprotocol/server-filesystem or server-everything"
+
+
+def node_server(name, *arguments):
+    """A server of reference; None where it is not installed."""
+    script = os.path.join(os.environ.get("BERTH_CLIENTS", ""),
+                          f"node_modules/@modelcontextprotocol/{name}/dist/index.js")
+    return ["node", script, *arguments] if os.path.exists(script) else None
 
 
 def node_file_server(folder):
-    """The reference file server for a folder; None where it is not installed."""
-    script = os.path.join(os.environ.get("BERTH_CLIENTS", ""),
-                          "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js")
-    return ["node", script, str(folder)] if os.path.exists(script) else None
+    return node_server("server-filesystem", str(folder))
+
+
+def node_everything_server(transport):
+    """"stdio", or "streamableHttp", which listens on the port in PORT."""
+    return node_server("server-everything", transport)
 
 
 def bare_bash():

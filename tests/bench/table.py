@@ -44,6 +44,15 @@ class Table:
               f"{ratio:6.3f}  {bound(goal)}", flush=True)
 
     @staticmethod
+    def calls(name, ours, theirs, goal):
+        """Each: calls in a second, seconds of p50 and p99, and the generator's part of one processor. The
+        ratio is that of the calls: more is better."""
+        print(f"{name:44} {ours[1] * 1000:7.3f}ms {ours[2] * 1000:6.2f}ms "
+              f"{theirs[1] * 1000:7.3f}ms {theirs[2] * 1000:6.2f}ms "
+              f"{ours[0] / theirs[0]:6.2f}  >= {goal} ({ours[0]:.0f}/s beside {theirs[0]:.0f}/s; the generator "
+              f"took {ours[3]:.0%} and {theirs[3]:.0%} of a processor)", flush=True)
+
+    @staticmethod
     def size(name, ours, theirs, goal):
         """KiB, of one measurement."""
         print(f"{name:44} {ours:7.0f}kB {'':8} {theirs:7.0f}kB {'':8} {ours / theirs:6.3f}  {bound(goal)}",

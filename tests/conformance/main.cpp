@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
 // berth-conformance --http ADDRESS:PORT [flags of `berth serve`]: the server of HTTP and the
 // protocol are berth's, what is offered is what the official suite asks for. No tool of it needs a
-// machine.
+// machine, so tests/bench takes one for a tool that does nothing. Without --token-file it lets
+// anybody in.
 
 namespace {
 
@@ -37,9 +39,11 @@ void offer_fixtures(berth::mcp::Configuration& configuration)
 
 int main(int argc, char** argv)
 {
-    std::vector<const char*> arguments{argc > 0 ? argv[0] : "berth-conformance", "serve",
-                                       "--insecure-no-auth"};
+    std::vector<const char*> arguments{argc > 0 ? argv[0] : "berth-conformance", "serve"};
     std::copy(argv + std::min(argc, 1), argv + argc, std::back_inserter(arguments));
+    if (std::ranges::find(arguments, std::string_view("--token-file")) == arguments.end()) {
+        arguments.push_back("--insecure-no-auth");
+    }
     return berth::server::run(
         static_cast<int>(arguments.size()), arguments.data(),
         {.make_backend = [](const Options& options) -> std::shared_ptr<berth::sandbox::Backend> {
