@@ -2,8 +2,8 @@
 # Prints how fast berth is beside the programs that people use, as ratios of one run:
 #   packaging/bench.sh [--quick]
 # What sessions cost and what calls cost are parts of it that can be run alone: tests/bench/sessions.py
-# and tests/bench/calls.py, --build FOLDER. The peers from npm (the servers of reference) are compared with where BERTH_CLIENTS names a folder made
-# by tests/clients/install.sh, or npm can be used; without, those lines say so.
+# and tests/bench/calls.py, --build FOLDER. The peers from npm (the servers of reference) are compared
+# with where BERTH_CLIENTS names a folder made by tests/clients/install.sh; without, those lines say so.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/packaging/install-packages.sh" packages.txt packages-test.txt packages-ci.txt packages-bench.txt

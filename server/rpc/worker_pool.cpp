@@ -1,5 +1,6 @@
 #include "server/rpc/worker_pool.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -18,7 +19,74 @@ struct WorkerPool::State {
     std::deque<std::function<void()>> tasks;
     std::size_t threads = 0;
     std::size_t idle = 0;
+    /// A thread was woken or started that has not looked for a task yet.
+    bool coming = false;
     bool closing = false;
+    std::atomic<bool> has_tasks = false; ///< to look without the mutex
+
+    /// With the mutex: has a thread come for the tasks. One that is on its way calls the next if it
+    /// leaves any, so of many short tasks a few threads take all, instead of each waking one of its
+    /// own, which takes longer than the task. True: `work` is to be notified of one, without the
+    /// mutex, for which the woken thread would have to wait. Throws std::system_error.
+    [[nodiscard]] static bool call_one(const std::shared_ptr<State>& state)
+    {
+        if (state->coming || state->tasks.empty()) {
+            return false;
+        }
+        const bool wakes = state->idle > 0;
+        if (!wakes && state->threads < state->limit) {
+            std::thread(&WorkerPool::work, state).detach();
+            ++state->threads;
+        } else if (!wakes) {
+            return false; // whoever is ready next takes it
+        }
+        state->coming = true;
+        return wakes;
+    }
+
+    /// With the mutex, when there is one.
+    std::function<void()> take()
+    {
+        auto task = std::move(tasks.front());
+        tasks.pop_front();
+        has_tasks = !tasks.empty();
+        return task;
+    }
+
+    /// As the one that is coming: a client whose call was answered mostly sends the next at once,
+    /// and to be woken for it takes longer than many a call. Whoever needs the processor has it.
+    void look_for_a_moment(std::unique_lock<std::mutex>& lock)
+    {
+        constexpr std::chrono::microseconds moment{50};
+        coming = true;
+        lock.unlock();
+        const auto end = std::chrono::steady_clock::now() + moment;
+        while (!has_tasks.load(std::memory_order_relaxed) &&
+               std::chrono::steady_clock::now() < end) {
+            std::this_thread::yield();
+        }
+        lock.lock();
+        coming = false;
+    }
+
+    /// False: none came for `linger`, or none will.
+    bool wait_for_task(std::unique_lock<std::mutex>& lock)
+    {
+        const auto end = std::chrono::steady_clock::now() + linger;
+        if (tasks.empty() && !coming && !closing) {
+            look_for_a_moment(lock);
+        }
+        while (tasks.empty()) {
+            if (closing || std::chrono::steady_clock::now() >= end) {
+                return false;
+            }
+            ++idle;
+            work.wait_until(lock, end);
+            --idle;
+            coming = false; // whoever was called, this one looks
+        }
+        return true;
+    }
 };
 
 WorkerPool::WorkerPool(std::size_t limit, std::chrono::milliseconds linger)
@@ -38,40 +106,41 @@ WorkerPool::~WorkerPool()
 
 void WorkerPool::run(std::function<void()> task)
 {
-    const std::lock_guard lock(state_->mutex);
+    std::unique_lock lock(state_->mutex);
     state_->tasks.push_back(std::move(task));
-    // Idle threads that are already promised a task in the queue do not count.
-    if (state_->tasks.size() <= state_->idle || state_->threads >= state_->limit) {
-        state_->work.notify_one();
-        return;
-    }
+    state_->has_tasks = true;
+    bool wakes = false;
     try {
-        std::thread(&WorkerPool::work, state_).detach();
-        ++state_->threads;
+        wakes = State::call_one(state_);
     } catch (const std::system_error&) {
         if (state_->threads == 0) {
             state_->tasks.pop_back();
+            state_->has_tasks = false;
             throw;
         }
+    }
+    lock.unlock();
+    if (wakes) {
+        state_->work.notify_one();
     }
 }
 
 void WorkerPool::work(const std::shared_ptr<State>& state) noexcept
 {
     std::unique_lock lock(state->mutex);
-    for (;;) {
-        if (state->tasks.empty()) {
-            ++state->idle;
-            const bool woken = state->work.wait_for(
-                lock, state->linger, [&] { return state->closing || !state->tasks.empty(); });
-            --state->idle;
-            if (!woken || state->tasks.empty()) {
-                break;
-            }
+    state->coming = false;
+    while (state->wait_for_task(lock)) {
+        auto task = state->take();
+        bool wakes = false;
+        try {
+            wakes = State::call_one(state); // this task may take long
+        } catch (const std::system_error&) {
+            wakes = false; // they wait for a thread that is ready
         }
-        auto task = std::move(state->tasks.front());
-        state->tasks.pop_front();
         lock.unlock();
+        if (wakes) {
+            state->work.notify_one();
+        }
         task();
         task = nullptr; // whatever it holds goes before the next is taken
         lock.lock();

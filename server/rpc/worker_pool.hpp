@@ -7,8 +7,9 @@
 
 namespace berth::rpc {
 
-/// Threads for work that blocks. A task never waits for another: when no thread is idle a new one
-/// starts, up to `limit`; a thread without work ends after `linger`. Thread-safe.
+/// Threads for work that blocks. A task never waits for the end of another: whichever thread takes
+/// one has the next idle one come for what is left, or starts it, up to `limit`. A thread without
+/// work ends after `linger`. Thread-safe.
 class WorkerPool {
   public:
     explicit WorkerPool(std::size_t limit,

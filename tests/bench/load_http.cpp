@@ -75,7 +75,7 @@ class Caller {
     /// Takes what has come; whether it is the whole answer.
     bool take()
     {
-        std::array<char, 65536> piece{};
+        std::array<char, 65536> piece; // NOLINT(*-member-init): not filled each time
         const auto count = ::recv(socket_.get(), piece.data(), piece.size(), 0);
         if (count <= 0) {
             throw std::runtime_error("the server has closed a connection");

@@ -155,7 +155,7 @@ class StdioLoad final : public Load {
     template <class Take>
     void each_line(Take take)
     {
-        std::array<char, 65536> piece{};
+        std::array<char, 65536> piece; // NOLINT(*-member-init): not filled each time
         const auto count = ::read(from_.get(), piece.data(), piece.size());
         if (count <= 0) {
             throw std::runtime_error("the server has ended");

@@ -13,7 +13,11 @@ if [ "${2:-}" != conformance ]; then
     packages="$packages
         @modelcontextprotocol/inspector@2.12.0
         @anthropic-ai/claude-agent-sdk@0.3.329
+        @modelcontextprotocol/sdk@1.32.2
+        @modelcontextprotocol/client@2.4.0
         @modelcontextprotocol/server-filesystem@2026.8.31
+        @modelcontextprotocol/server-everything@2026.8.31
+        puppeteer-core@24.43.1
         e2b@2.51.0"
 fi
 mkdir -p "$directory"

@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
+#include <memory>
 #include <thread>
 
 using berth::rpc::WorkerPool;
@@ -19,6 +21,26 @@ TEST_CASE("no task waits for another while the limit allows a thread")
     }
     all.wait();
     CHECK(pool.threads() <= tasks);
+}
+
+TEST_CASE("no task is left behind, however tasks come while threads wake, look and end")
+{
+    constexpr int tasks = 8;
+    WorkerPool pool(2 * tasks, 1ms); // threads end all the time, too
+    for (int round = 0; round < 300; ++round) {
+        const auto all = std::make_shared<std::latch>(tasks); // tasks may still be in it afterwards
+        const auto add = [&pool, all] {
+            for (int i = 0; i < tasks / 2; ++i) {
+                pool.run([all] { all->arrive_and_wait(); }); // each needs a thread of its own
+            }
+        };
+        std::thread other(add);
+        add();
+        all->wait();
+        other.join();
+        std::this_thread::sleep_for(std::chrono::microseconds(round * 7 % 1500));
+    }
+    CHECK(pool.load().waiting == 0);
 }
 
 TEST_CASE("beyond the limit tasks queue, and the destructor runs them")
