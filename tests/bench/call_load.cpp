@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <memory>
-#include <stdexcept>
 #include <iostream>
+#include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 

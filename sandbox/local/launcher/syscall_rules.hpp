@@ -7,7 +7,8 @@
 namespace berth::local {
 
 /// Of one argument of a call. Values are compared as the kernel reads them: an int is the low half
-/// of a register, and a rule on all 64 bits would be walked around by setting one of the upper ones.
+/// of a register, and a rule on all 64 bits would be walked around by setting one of the upper
+/// ones.
 struct Argument {
     enum class Test : std::uint8_t {
         none,
