@@ -25,7 +25,8 @@ def session_of(pid):
 
 
 def helpers_of(pid):
-    """{pid: name} of the processes that a server has for the machines to come."""
+    """{pid: name} of the processes that a server has for the machines to come. A guest, which outlives it,
+    is below it until the launcher that has made it has ended, which may be after its first answer."""
     parents, names = {}, {}
     for status in pathlib.Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(OSError):
@@ -34,7 +35,7 @@ def helpers_of(pid):
                 parents[int(fields["Pid"])], names[int(fields["Pid"])] = int(fields["PPid"]), fields["Name"]
     below = {child for child, parent in parents.items() if parent == pid}
     below |= {child for child, parent in parents.items() if parent in below}
-    return {child: names[child] for child in below if names[child].startswith("berth-")}
+    return {child: names[child] for child in below if names[child].startswith("berth-") and names[child] != "berth-guest"}
 
 
 def is_there(pid, name):
