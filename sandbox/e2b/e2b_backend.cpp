@@ -195,8 +195,8 @@ bool E2bBackend::abandon(const std::string& id, const std::string& number) noexc
     }
 }
 
-/// In the sandbox that has the files of the session's last machine. One that slept, and of which
-/// nobody has any use now, sleeps again: nobody else would see to that.
+/// In the sandbox that has the files of the session's last machine. Where that fails nobody has any
+/// use for it, so it sleeps again; one that somebody else made may be in use by others.
 std::unique_ptr<sandbox::Machine>
 E2bBackend::make_in_home(const MachineSpec& spec, const BoxHome& home, const BoxInfo& found)
 {
@@ -206,7 +206,7 @@ E2bBackend::make_in_home(const MachineSpec& spec, const BoxHome& home, const Box
         set_network(home.id, box_network(spec.network, spec.outbound));
         return install(spec, box, home);
     } catch (...) {
-        if (found.state == BoxState::paused) {
+        if (!home.number.empty() || found.state == BoxState::paused) {
             pause_if_possible(link_->api, home.id, api_time);
         }
         throw;

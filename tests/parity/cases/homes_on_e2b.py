@@ -92,6 +92,23 @@ class HomesOnE2bTest(ParityTest):
         self.command_line("sessions", "kill", "work", "--purge")
         self.assertEqual(self.state_of(box), "killed")
 
+    def test_a_home_in_which_no_machine_can_be_made_sleeps_again(self):
+        self.output("echo kept >file")
+        self.command_line("sessions", "kill", "work")
+        box = self.box()
+        self.addCleanup(e2b.emulator().clear_faults)
+        for fault in ({"plane": "envd", "path": "/files", "status": 507},
+                      {"plane": "envd", "path": "/process.Process/Start", "drop": True},
+                      {"plane": "api", "method": "PUT", "status": 500}):
+            with self.subTest(str(fault)):
+                e2b.emulator().fault(**fault)
+                found = self.berth.call_tool("bash_exec", {"command": "true"})
+                e2b.emulator().clear_faults()
+                self.assertIn(found.error.get("code"), ("backend_error", "sandbox_unavailable"), found)
+                self.assertEqual(self.state_of(box), "paused")
+        self.assertEqual(self.output("cat file"), "kept\n")
+        self.assertEqual(self.box(), box)
+
     def test_a_box_that_vanished_while_no_machine_was_in_it_is_told(self):
         self.output("echo kept >file")
         self.command_line("sessions", "kill", "work")

@@ -192,6 +192,34 @@ class FaultsTest(FaultedTest):
                     self.assertEqual(found.data["stdout"], "kept\n", found)
         self.check_books_of_one()
 
+    def test_a_call_waits_no_longer_for_a_wake_that_another_has_asked_for(self):
+        self.output("echo kept >file")
+        e2b.emulator().do(self.box(), "pause")
+        e2b.emulator().fault(plane="api", path="/v2/sandboxes/{id}/connect", delay=30)
+        first = self.berth.call_async("read_file", {"path": "file"})
+        time.sleep(1)
+        began = time.monotonic()
+        found = self.berth.call_async("bash_exec", {"command": "echo x >>count", "timeout": 2}).result(60)
+        self.assertLess(time.monotonic() - began, 17 + 4)
+        self.assertEqual(found.error.get("code"), "sandbox_unavailable", found)
+        self.assertTrue(found.error["retryable"])
+        self.assertIn("kept", first.result(60).text)
+        self.assertEqual(self.output("ls"), "file\n")
+
+    def test_a_key_that_is_taken_back(self):
+        """What is awake goes on; what has to be asked for is refused, and nothing is lost."""
+        self.output("echo kept >file")
+        e2b.emulator().fault(plane="api", status=401, times=0, body={"code": 401, "message": "Invalid API key"},
+                             type="application/json")
+        self.assertEqual(self.output("cat file"), "kept\n")
+        e2b.emulator().do(self.box(), "pause")
+        for server in (self.berth, self.start("--session", "work")):
+            found = server.call_tool("bash_exec", {"command": "echo x >>count"})
+            self.assertEqual(found.error.get("code"), "authentication_required", found)
+        e2b.emulator().clear_faults()
+        self.assertEqual(self.output("cat file; ls"), "kept\nfile\n")
+        self.check_books_of_one()
+
     def test_a_box_that_sleeps_and_a_control_plane_that_fails(self):
         def asleep(fault, _):
             e2b.emulator().do(self.box(), "pause")

@@ -55,7 +55,8 @@ class SessionsTest(ParityTest):
         self.wait_until(lambda: self.berth.call_tool("session_info").data["commands_in_flight"], 20, "the command")
         self.berth.signal(signal.SIGTERM)
         self.assertEqual(self.berth.wait(), 0)
-        self.assertEqual(pending.result(10).data.get("fate"), "cancelled", pending.result(1))
+        found = pending.result(10)
+        self.assertEqual(found.data.get("fate"), "cancelled", found)
         self.berth = self.start("--session", "work")
         self.assertEqual(self.berth.call_tool("session_info").data["jobs"], [])
 
