@@ -64,6 +64,16 @@ std::chrono::milliseconds expected_of(bool moves_files)
     return moves_files ? moving_call : file_call;
 }
 
+void require_size(const std::string& payload)
+{
+    if (payload.size() > protocol::max_payload_size) {
+        throw Error(ErrorCode::too_large,
+                    "the request has " + std::to_string(payload.size()) + " bytes, at most " +
+                        std::to_string(protocol::max_payload_size) + " are possible",
+                    "Send less at once: a long file in pieces with write_file and mode append.");
+    }
+}
+
 } // namespace
 
 Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
@@ -88,12 +98,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
         name.name = new_call_name();
         protocol::encode_to(payload, name);
     }
-    if (payload.size() > protocol::max_payload_size) {
-        throw Error(ErrorCode::too_large,
-                    "the request has " + std::to_string(payload.size()) + " bytes, at most " +
-                        std::to_string(protocol::max_payload_size) + " are possible",
-                    "Send less at once: a long file in pieces with write_file and mode append.");
-    }
+    require_size(payload);
     // Whoever asks how things are must hear it when all places are taken by calls that are stuck.
     const std::optional<Use> use =
         !protocol::only_manages(operation) ? std::optional<Use>(*this) : std::nullopt;
