@@ -23,7 +23,7 @@ class Outages(Killing):
 
     def load(self, world):
         # The command line asks the books: they are away, or do not know the session yet.
-        return Load(world, self.state, "work", (*REFUSALS, self.redis.url, "there is no session"))
+        return Load(world, self.state, "work", (*REFUSALS, self.redis.url, "is not known yet"))
 
     def outage(self, world):
         """In the middle of whatever goes on."""

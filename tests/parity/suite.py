@@ -138,12 +138,15 @@ class ParityTest(unittest.TestCase):
 
     def command_line(self, *arguments, status=0, env=None):
         """What `berth ARGUMENTS` prints."""
-        done = subprocess.run([binary_path(BACKENDS[backend()]), *arguments], timeout=30,
+        done = self.done(*arguments, env=env)
+        self.assertEqual(done.returncode, status, done)
+        return done.stdout
+
+    def done(self, *arguments, env=None):
+        return subprocess.run([binary_path(BACKENDS[backend()]), *arguments], timeout=30,
                               env={**os.environ, **own_environment(),
                                    "BERTH_STATE_DIR": str(self.state.path), **(env or {})},
                               capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, status, done)
-        return done.stdout
 
     def leased(self):
         return {"BERTH_E2B_LEASE": f"{self.lease}s"} if self.lease and backend() == "e2b" else {}
@@ -171,7 +174,15 @@ class ParityTest(unittest.TestCase):
         return e2b.guests() if backend() == "e2b" else self.state.guests()
 
     def sessions(self):
-        return json.loads(self.command_line("sessions", "list", "--json"))
+        """Once it is known which there are: a Redis may just have lost its data."""
+        end = time.monotonic() + 20
+        while True:
+            done = self.done("sessions", "list", "--json")
+            if done.returncode == 0:
+                return json.loads(done.stdout)
+            self.assertIn('"retry_after"', done.stdout, done)
+            self.assertLess(time.monotonic(), end, done)
+            time.sleep(0.5)
 
     def call(self, tool, **arguments):
         """The result of a call that must work."""
