@@ -58,6 +58,24 @@ std::string new_call_name()
     return scope == nullptr ? random_hex(protocol::CallName::size / 2) : scope->next_name();
 }
 
+/// How long a machine that sleeps is waited for by a call of so long a time; 0: it has none.
+std::chrono::milliseconds way_within(std::chrono::milliseconds time,
+                                     std::chrono::milliseconds patience)
+{
+    return time.count() == 0 ? patience
+                             : std::min<std::chrono::milliseconds>(patience, time + wake_grace);
+}
+
+void require_size(std::string_view payload)
+{
+    if (payload.size() > protocol::max_payload_size) {
+        throw Error(ErrorCode::too_large,
+                    "the request has " + std::to_string(payload.size()) + " bytes, at most " +
+                        std::to_string(protocol::max_payload_size) + " are possible",
+                    "Send less at once: a long file in pieces with write_file and mode append.");
+    }
+}
+
 /// Of a call without a limit.
 std::chrono::milliseconds expected_of(bool moves_files)
 {
@@ -106,9 +124,6 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     // Of a machine that may have to be woken first the time for that is not the call's.
     const auto limit = reach_.kept ? time : time + patience_;
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(limit);
-    const auto way = reach_.kept || time.count() == 0
-                         ? patience_
-                         : std::min<std::chrono::milliseconds>(patience_, time + wake_grace);
     machine_->expect(time.count() > 0 ? limit : expected_of(sink != nullptr || source != nullptr));
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
     Answered answered = ask({.operation = operation,
@@ -122,7 +137,7 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
                              .leaving = leaving,
                              .is_alive = asking(),
                              .patience = patience_,
-                             .way = way});
+                             .way = reach_.kept ? patience_ : way_within(time, patience_)});
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
         idle_->give_back(std::move(answered.connection));
