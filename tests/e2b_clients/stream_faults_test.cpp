@@ -212,7 +212,7 @@ TEST_CASE("a stream that goes silent is dead, wherever, and what it began may go
 TEST_CASE("a deadline in the middle leaves a stream as it is, and a late answer is right")
 {
     Scene scene;
-    on(scene, "Start", {{"delay", 1.5}});
+    on(scene, "Start", {{"delay", 6}}); // so long that no machine is that slow to wait for less
     auto stream = scene.client.start(shell("echo hi"));
     CHECK(wrong_of([&] { static_cast<void>(stream.next(Deadline::after(100ms))); }).kind ==
           "expired");
@@ -412,7 +412,7 @@ TEST_CASE("a box that vanishes or is paused in the middle of an input ends it")
         Scene scene;
         auto stream = scene.client.start(reading("sleep 600"));
         const auto pid = pid_of(stream);
-        on(scene, "StreamInput", {{"then", then}, {"after", 1}});
+        on(scene, "StreamInput", {{"then", then}, {"after", 3}});
         const auto wrong = wrong_of([&] {
             auto input = scene.client.stream_input(pid);
             input.send(std::string(3'000'000, 'x'), in_time());
