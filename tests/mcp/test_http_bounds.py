@@ -70,6 +70,9 @@ class PlaceTest(HttpBench):
                                                        "arguments": {"command": command}}), session)
         return connection
 
+    def sleeping(self):
+        return [line.strip() for line in self.state.processes().values()].count("sleep 60")
+
     def test_a_call_that_outlives_its_client_holds_no_place_of_a_connection(self):
         self.serve(env={"BERTH_HTTP_CONNECTIONS": "8"})
         session = self.initialize()
@@ -90,7 +93,9 @@ class PlaceTest(HttpBench):
             self.state.path / "tokens.toml", a={"token": "t", "principal": "p", "calls": 2})))
         session = self.initialize(headers=bearer("t"))
         for number in range(2):
-            self.legacy_call(session, number, "sleep 60").close()
+            left = self.legacy_call(session, number, "sleep 60")
+            self.wait_for(lambda: self.sleeping() == number + 1)
+            left.close()
 
         def status():
             return self.send(request(9, "ping"), session).status
