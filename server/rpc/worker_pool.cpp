@@ -54,16 +54,16 @@ struct WorkerPool::State {
     }
 
     /// As the one that is coming: a client whose call was answered mostly sends the next at once,
-    /// and to be woken for it takes longer than many a call. Whoever needs the processor has it.
+    /// and to be woken for it takes longer than many a call. It does not give its processor up
+    /// meanwhile: where others want it, the call would wait until it has it again.
     void look_for_a_moment(std::unique_lock<std::mutex>& lock)
     {
-        constexpr std::chrono::microseconds moment{50};
+        constexpr std::chrono::microseconds moment{20};
         coming = true;
         lock.unlock();
         const auto end = std::chrono::steady_clock::now() + moment;
         while (!has_tasks.load(std::memory_order_relaxed) &&
                std::chrono::steady_clock::now() < end) {
-            std::this_thread::yield();
         }
         lock.lock();
         coming = false;

@@ -39,12 +39,19 @@ std::string_view field(std::string_view head, std::string_view name)
 /// One client: a connection that stays, and what came on it of the answer to its last request.
 class Caller {
   public:
-    Caller(int port, const std::string& headers)
-        : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), headers_(headers)
+    Caller(int port, const std::string& headers) : port_(port), headers_(headers)
     {
+        connect();
+        begin_session();
+    }
+
+    /// Anew: a server may have closed what was idle for some seconds. The session stays.
+    void connect()
+    {
+        socket_ = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         sockaddr_in address{};
         address.sin_family = AF_INET;
-        address.sin_port = htons(static_cast<std::uint16_t>(port));
+        address.sin_port = htons(static_cast<std::uint16_t>(port_));
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         const int on = 1;
         ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -52,7 +59,6 @@ class Caller {
                       sizeof(address)) != 0) {
             throw std::runtime_error("nobody listens");
         }
-        begin_session();
     }
 
     [[nodiscard]] int descriptor() const noexcept { return socket_.get(); }
@@ -149,6 +155,7 @@ class Caller {
         return chunked_ ? answer_.ends_with(last_chunk) : answer_.size() >= *length_;
     }
 
+    int port_;
     UniqueFd socket_;
     std::string headers_;
     std::string request_;
@@ -205,8 +212,11 @@ class HttpLoad final : public Load {
     {
         while (callers_.size() < callers) {
             callers_.emplace_back(port_, headers_);
-            epoll_event event{.events = EPOLLIN, .data = {.u64 = callers_.size() - 1}};
-            ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, callers_.back().descriptor(), &event);
+        }
+        for (std::size_t i = 0; i < callers_.size(); ++i) {
+            callers_[i].connect();
+            epoll_event event{.events = EPOLLIN, .data = {.u64 = i}};
+            ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, callers_[i].descriptor(), &event);
         }
     }
 
