@@ -106,9 +106,10 @@ void Exchange::end() noexcept
 
 std::optional<Exchange::Event> Exchange::event()
 {
-    const std::lock_guard lock(mutex_);
+    // Before it is looked: what happens from here on wakes again.
     std::uint64_t count = 0;
     [[maybe_unused]] const auto taken = ::read(wake_.get(), &count, sizeof(count));
+    const std::lock_guard lock(mutex_);
     return !said_.empty() ? std::optional(Event::said)
            : answer_      ? std::optional(Event::answered)
            : ended_       ? std::optional(Event::ended)
