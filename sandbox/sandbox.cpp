@@ -82,16 +82,6 @@ std::chrono::milliseconds expected_of(bool moves_files)
     return moves_files ? moving_call : file_call;
 }
 
-void require_size(const std::string& payload)
-{
-    if (payload.size() > protocol::max_payload_size) {
-        throw Error(ErrorCode::too_large,
-                    "the request has " + std::to_string(payload.size()) + " bytes, at most " +
-                        std::to_string(protocol::max_payload_size) + " are possible",
-                    "Send less at once: a long file in pieces with write_file and mode append.");
-    }
-}
-
 } // namespace
 
 Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
