@@ -235,7 +235,7 @@ struct LaunchResult {
     std::string text;
     bool nested_closed_by_filter = false; ///< not by user.max_user_namespaces
     std::vector<std::string> missing;     ///< names of layers that could not be had
-    std::uint32_t landlock = 0;           ///< its version (landlock(7)); 0: the kernel has none
+    std::uint32_t landlock = 0;           ///< its version (landlock(7)); 0: none is in force
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)

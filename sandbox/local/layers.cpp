@@ -61,7 +61,8 @@ sandbox::Layer landlock_layer(unsigned version)
 {
     if (version == 0) {
         return {"landlock", false,
-                "this kernel has none, or it is switched off (Linux 5.13; lsm=landlock,...)"};
+                "this kernel has none that lets files be moved (Linux 5.19), or it is switched off "
+                "(lsm=landlock,...)"};
     }
     constexpr unsigned with_scopes = 6;
     return {"landlock", true,

@@ -39,8 +39,7 @@ constexpr std::uint64_t of_a_file = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS
 RulesetAttributes known(unsigned version)
 {
     RulesetAttributes attributes;
-    attributes.files = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1U) - 1; // the last of version 1, and before
-    attributes.files |= version >= 2 ? LANDLOCK_ACCESS_FS_REFER : 0;
+    attributes.files = (LANDLOCK_ACCESS_FS_REFER << 1U) - 1; // the last of version 2, and before
     attributes.files |= version >= 3 ? access_truncate : 0;
     attributes.files |= version >= 5 ? access_ioctl_dev : 0;
     attributes.scopes = version >= 6 ? scope_abstract_sockets | scope_signals : 0;
@@ -93,7 +92,10 @@ class Ruleset {
 unsigned landlock_version() noexcept
 {
     const int version = sys::landlock_create_ruleset(nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    return version > 0 ? static_cast<unsigned>(version) : 0;
+    // Of the first nobody under it may move or link a file from one folder to another, which git,
+    // package managers and people do.
+    constexpr int first_for_moves = 2; // Linux 5.19
+    return version >= first_for_moves ? static_cast<unsigned>(version) : 0;
 }
 
 void restrict_files(const Reach& reach)

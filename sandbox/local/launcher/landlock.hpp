@@ -6,7 +6,8 @@
 
 namespace berth::local {
 
-/// Version of the kernel's Landlock (landlock(7)); 0: it has none, or it is switched off.
+/// Version of the kernel's Landlock (landlock(7)); 0: it has none that serves, or it is switched
+/// off.
 [[nodiscard]] unsigned landlock_version() noexcept;
 
 /// A second wall behind the mount namespace, for this process and all that come of it: what is not
