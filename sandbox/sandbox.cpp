@@ -49,15 +49,6 @@ std::chrono::milliseconds life_of(const protocol::ExecuteRequest& request)
     return time_of(request.timeout) + time_of(goes_on ? request.job_lifetime : 0);
 }
 
-/// It begins with the id of the request that this thread is at, so that what a guest keeps of a
-/// call can be found by what the log says of it.
-std::string new_call_name()
-{
-    static_assert(protocol::CallName::size == RequestScope::id_size + 8);
-    auto* const scope = RequestScope::current();
-    return scope == nullptr ? random_hex(protocol::CallName::size / 2) : scope->next_name();
-}
-
 /// How long a machine that sleeps is waited for by a call of so long a time; 0: it has none.
 std::chrono::milliseconds way_within(std::chrono::milliseconds time,
                                      std::chrono::milliseconds patience)
@@ -83,6 +74,15 @@ std::chrono::milliseconds expected_of(bool moves_files)
 }
 
 } // namespace
+
+std::string new_call_name()
+{
+    static_assert(protocol::CallName::size == RequestScope::id_size + 8);
+    auto* const scope = RequestScope::current();
+    return scope == nullptr ? random_hex(protocol::CallName::size / 2) : scope->next_name();
+}
+
+/// It begins with the id of the request that this thread is at, so that what a guest keeps of a
 
 Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
                  std::chrono::milliseconds patience)

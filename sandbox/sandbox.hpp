@@ -86,8 +86,7 @@ class Sandbox {
     /// The same for who only wants to know, and what is not worth a wake nor more time for the
     /// machine: where its host has it sleep, or may, it throws Unsent. Asks again where the way
     /// there fails, until the deadline. `shown`: filled where how jobs ended is shown to an agent,
-    /// who then need not be told again (InfoRequest::shows_ends); where connections are not kept an
-    /// end counts as told once it is asked for.
+    /// who then need not be told again (InfoRequest::shows_ends).
     [[nodiscard]] protocol::InfoReply glance(const Deadline& deadline, Receipt* shown = nullptr);
 
     /// What `info` tells of pauses, of a machine whose host has it sleep and whose guest does not

@@ -54,6 +54,10 @@ class Sandbox::Broken : public Error {
     bool unanswered_;
 };
 
+/// Of a call. It begins with the id of the request that this thread is at, so that what a guest
+/// keeps of it can be found by what the log says.
+[[nodiscard]] std::string new_call_name();
+
 /// One question on a connection of its own.
 [[nodiscard]] Answer ask_on(GuestConnection& connection, protocol::Operation operation,
                             const Deadline& deadline, std::string_view request = {});

@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/late_words.hpp"
+#include "sandbox/protocol/call_name.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "sandbox/sandbox_calls.hpp"
 #include "sandbox/wait_for.hpp"
@@ -55,14 +56,20 @@ protocol::InfoReply info_in(const Answer& answer)
 
 protocol::InfoReply Sandbox::glance(const Deadline& deadline, Receipt* shown)
 {
+    protocol::InfoRequest request;
+    request.acknowledge = request.shows_ends = shown != nullptr;
+    auto payload = protocol::encode(request);
+    protocol::CallName name;
+    if (shown != nullptr && !reach_.kept) { // by which it is said later that it was had
+        name.name = new_call_name();
+        protocol::encode_to(payload, name);
+        attends_ = !left_;
+    }
     auto introduction = this->introduction();
     introduction.of_any_version = true;
     if (reach_.kept) {
-        protocol::InfoRequest request;
-        request.acknowledge = request.shows_ends = shown != nullptr;
         auto connection = try_to_connect(deadline, introduction);
-        auto reply =
-            info_in(ask_on(*connection, Operation::info, deadline, protocol::encode(request)));
+        auto reply = info_in(ask_on(*connection, Operation::info, deadline, payload));
         if (reply.acknowledge && shown != nullptr) {
             *shown = Receipt(std::move(connection), nullptr); // of no use to other calls
         }
@@ -72,7 +79,11 @@ protocol::InfoReply Sandbox::glance(const Deadline& deadline, Receipt* shown)
         const auto pause = pause_before(again, /*unanswered=*/true);
         try {
             const auto connection = connect_later(deadline, introduction, {}, /*wakes=*/false);
-            return info_in(ask_on(*connection, Operation::info, deadline));
+            auto reply = info_in(ask_on(*connection, Operation::info, deadline, payload));
+            if (reply.acknowledge && shown != nullptr) {
+                *shown = Receipt(std::move(name.name), words_);
+            }
+            return reply;
         } catch (const Error& error) {
             if (!pause || !may_pass(error) || deadline.expired() || machine_->may_sleep()) {
                 throw;

@@ -313,7 +313,10 @@ Sight FactFinder::ask_guest(Look look, std::chrono::milliseconds time,
                 sight.info.pause.emplace().paused = true; // why, and since when, its host knows
                 return sight;
             }
-            sight.info = sandbox->glance(Deadline::after(time), shown ? &sight.shown : nullptr);
+            // Of a machine without kept connections the server that works there says it later.
+            const bool can_say = sandbox == held || sandbox->machine().reach().kept;
+            sight.info =
+                sandbox->glance(Deadline::after(time), shown && can_say ? &sight.shown : nullptr);
             sandbox->tell_host_pause(sight.info);
         }
     } catch (const std::exception& error) {

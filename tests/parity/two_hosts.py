@@ -50,9 +50,14 @@ class TwoHostsTest(ParityTest):
         return {"BERTH_SESSION_HOST": f"host-{host}"}
 
     def command_line(self, *arguments, host=0, env=None, **options):
+        return super().command_line(*arguments, **options, env={**self.there(host), **(env or {})})
+
+    def done(self, *arguments, env=None):
+        return super().done(*arguments, env={**self.there(0), **(env or {})})
+
+    def there(self, host):
         other = {"BERTH_STATE_DIR": str(self.other.path)} if host else {}
-        return super().command_line(*arguments, **options, env={**self.environment, **self.name_of(host),
-                                                                **other, **(env or {})})
+        return {**self.environment, **self.name_of(host), **other}
 
     def boxes_made(self):
         return len(e2b.emulator().books()["created"]) - self.made_before

@@ -1,8 +1,9 @@
 #include "sandbox/local/launcher/seccomp.hpp"
 
+#include "sandbox/base/descriptors.hpp"
+#include "sandbox/base/io.hpp"
 #include "sandbox/base/seccomp_code.hpp"
 #include "sandbox/base/syscalls.hpp"
-#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/syscall_rules.hpp"
 
@@ -15,9 +16,7 @@
 #include <tuple>
 
 #include <linux/audit.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 namespace berth::local {
 namespace {
@@ -57,15 +56,16 @@ class Filter {
 
     [[nodiscard]] FilterProgram program() const
     {
-        const UniqueFd file(::memfd_create("berth-filter", MFD_CLOEXEC));
-        require(file.valid(), step, "memfd_create");
-        check(::seccomp_export_bpf(context_, file.get()));
-        const off_t end = ::lseek(file.get(), 0, SEEK_END);
-        require(end > 0, step, "size the system call filter");
-        const auto size = static_cast<std::size_t>(end);
-        FilterProgram program(size / sizeof(sock_filter));
-        require(::pread(file.get(), program.data(), size, 0) == end, step,
-                "read the system call filter");
+        // Not by a file, also not one in memory: what is above RLIMIT_FSIZE would be missing, and
+        // libseccomp not say so. A socket takes it all at once, a pipe may have a page.
+        auto [from, to] = make_socket_pair();
+        check(::seccomp_export_bpf(context_, to.get()));
+        to.reset();
+        FilterProgram program(BPF_MAXINSNS);
+        const auto size = read_full(from.get(), program.data(), BPF_MAXINSNS * sizeof(sock_filter));
+        require(size > 0 && size % sizeof(sock_filter) == 0, step, "read the system call filter");
+        program.resize(size / sizeof(sock_filter));
+        program.shrink_to_fit();
         return program;
     }
 
