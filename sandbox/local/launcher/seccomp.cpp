@@ -16,6 +16,7 @@
 #include <tuple>
 
 #include <linux/audit.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 namespace berth::local {
@@ -141,6 +142,27 @@ FilterProgram front()
     return code;
 }
 
+/// socket(2) by types, which stand for a protocol that is not named: DCCP's module is loaded for
+/// its type too, an inet socket of the type PACKET is one of that family, and of inet's protocols
+/// SCTP alone has SEQPACKET. Flags stand above a type. Begins and ends with the number loaded, or
+/// what is none of socket(2).
+FilterProgram socket_types()
+{
+    using namespace berth::seccomp; // NOLINT(google-build-using-namespace): its instructions
+    constexpr std::uint32_t type_bits = 0xF;
+    return {
+        jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 8),
+        load_argument(1),
+        statement(BPF_ALU | BPF_AND | BPF_K, type_bits),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, SOCK_DCCP, 4, 0),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, SOCK_PACKET, 3, 0),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, SOCK_SEQPACKET, 0, 3),
+        load_argument(0),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 1, 0),
+        refuse(EPERM),
+    };
+}
+
 } // namespace
 
 FilterProgram compile_filter(bool forbid_namespaces)
@@ -150,8 +172,9 @@ FilterProgram compile_filter(bool forbid_namespaces)
         filter.add(rule);
     }
     FilterProgram program = front();
-    const FilterProgram rules = filter.program();
-    program.insert(program.end(), rules.begin(), rules.end());
+    for (const FilterProgram& part : {socket_types(), filter.program()}) {
+        program.insert(program.end(), part.begin(), part.end());
+    }
     return program;
 }
 

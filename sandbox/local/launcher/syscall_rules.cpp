@@ -134,7 +134,7 @@ void close_mounts_and_namespaces(Rules& rules, bool forbid_clone3)
 
 /// Only unix, inet, inet6 and netlink's NETLINK_ROUTE, which `ip`, node and python ask for
 /// addresses. Of the others each is code in the kernel that asks for no privilege, and many are
-/// modules that a mere socket(2) loads.
+/// modules that a mere socket(2) loads. Types of sockets: seccomp.cpp.
 void close_socket_families(Rules& rules)
 {
     const int call = SCMP_SYS(socket);
@@ -148,6 +148,9 @@ void close_socket_families(Rules& rules)
     for (const auto protocol : rare_protocols) {
         refuse_if(rules, call, is(2, protocol));
     }
+    // It makes a socket of the family first, with all that comes of that, and asks then whether
+    // that has pairs. TIPC has.
+    refuse_if(rules, SCMP_SYS(socketpair), {Test::above, 0, AF_UNIX});
 }
 
 /// TIOCSTI and TIOCLINUX type into a terminal (CVE-2017-5226); TIOCSETD loads a line discipline of
