@@ -83,6 +83,13 @@ class Guesses {
     std::size_t bytes_ = 0;
 };
 
+/// As bash_exec takes one. In others there may be a value, as in `TOKEN=value` with nothing behind.
+bool may_be_a_name(const std::string& text)
+{
+    return std::ranges::none_of(text,
+                                [](unsigned char c) { return c == '=' || c <= ' ' || c == 0x7f; });
+}
+
 } // namespace
 
 CallSecrets secrets_of_call(const json& arguments)
@@ -103,7 +110,11 @@ CallSecrets secrets_of_call(const json& arguments)
             continue;
         }
         for (const auto& [variable, value] : env->items()) {
-            found.names.push_back(variable);
+            if (may_be_a_name(variable)) {
+                found.names.push_back(variable);
+            } else {
+                guesses.guess(variable);
+            }
             if (value.is_string()) {
                 guesses.add(value.get_ref<const std::string&>());
             } else {

@@ -40,6 +40,10 @@ TEST_CASE("in an env of another form whatever may be a value is one")
     CHECK(is_secret({{"TOKEN", json::array({"x", "sk-1234"})}}, "sk-1234"));
     CHECK(is_secret({{"TOKEN", 12345678}}, "12345678"));
     CHECK(is_secret(12345678, "12345678"));
+    CHECK(is_secret({{"TOKEN=sk-1234", ""}}, "sk-1234")); // a name that is more than one
+    CHECK(is_secret({{"export TOKEN sk-1234", ""}}, "sk-1234"));
+    const json as_name{{"TOKEN=sk-1234", ""}, {"B", "two"}};
+    CHECK(secrets_of_call({{"env", as_name}}).names == std::vector<std::string>{"B"});
     const auto renamed = secrets_of_call({{"environment", "TOKEN=sk-1234"}}).values;
     CHECK(std::ranges::find(renamed, "sk-1234") != renamed.end());
     std::string deep;
