@@ -122,6 +122,7 @@ TEST_CASE("of secrets that overlap no part is left, and the search for them has 
     }
     CHECK_FALSE(shown_command("echo secret-7", many));
     CHECK(shown_command("echo x", std::vector<std::string>(100'000, "same")) == "echo x");
+    CHECK(shown_command("abababacabab", {"abab", "baba"}) == "***c***");
 }
 
 TEST_CASE("of a command of megabytes what is shown is as of any other")
