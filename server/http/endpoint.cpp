@@ -190,7 +190,7 @@ transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::
     }
     const bool is_mcp = head.path == mcp_path;
     const bool is_for_pages = is_mcp || parts_.metadata.serves(head.path);
-    const auto origin = is_for_pages ? parts_.rules.origin_of(head) : std::string();
+    const auto origin = is_for_pages ? parts_.rules.page_origin(head) : std::string();
     transport::HttpAdmission admission;
     if (!origin.empty() && is_preflight(head)) {
         admission.refusal = answer_preflight(head, is_mcp ? "GET, POST, DELETE" : "GET");

@@ -28,6 +28,7 @@ bool has_plain_port(std::string_view host)
 
 HostRules::HostRules(const HttpOptions& options, const std::string& own)
     : any_host_(options.hosts.empty() && (options.behind_proxy || !options.unix_path.empty())),
+      no_auth_(options.no_auth),
       hosts_({"localhost", "127.0.0.1", "[::1]",
               own.find(':') == std::string::npos ? own : '[' + own + ']'})
 {
@@ -73,6 +74,13 @@ std::string HostRules::origin_of(const transport::HttpHead& head) const
         }
     }
     return {};
+}
+
+std::string HostRules::page_origin(const transport::HttpHead& head) const
+{
+    auto origin = origin_of(head);
+    const bool is_named = std::ranges::find(origins_, origin) != origins_.end();
+    return is_named || !no_auth_ ? origin : std::string();
 }
 
 } // namespace berth::server::http

@@ -24,10 +24,16 @@ class HostRules {
     /// Made of what is known here, so that it can be said again.
     [[nodiscard]] std::string origin_of(const transport::HttpHead& head) const;
 
+    /// The same, of one whose pages may send what a browser asks about first, and read the answers.
+    /// Where nobody has to show a token these are http_origins alone: any page that any server on
+    /// this host shows (a notebook, a project that is tried) could else work in all sandboxes.
+    [[nodiscard]] std::string page_origin(const transport::HttpHead& head) const;
+
   private:
     [[nodiscard]] bool knows(std::string_view host) const;
 
     bool any_host_; ///< a proxy has looked at it, or there is none on a unix socket
+    bool no_auth_;  ///< whoever reaches it is let in
     std::vector<std::string> hosts_;
     std::vector<std::string> origins_;
 };

@@ -130,3 +130,19 @@ TEST_CASE("an origin that may call is said again as browsers write it, and no ot
         CHECK(origin(said).empty());
     }
 }
+
+TEST_CASE("without authentication a page of this host's other servers may not read")
+{
+    HttpOptions options;
+    options.origins = {"https://app.example.com"};
+    const auto page = [&](const std::string& said) {
+        transport::HttpHead head;
+        head.fields.emplace_back("origin", said);
+        return HostRules(options, "127.0.0.1").page_origin(head);
+    };
+    CHECK(page("http://localhost:3000") == "http://localhost:3000");
+    options.no_auth = true;
+    CHECK(page("http://localhost:3000").empty());
+    CHECK(page("https://app.example.com") == "https://app.example.com");
+    CHECK(page("https://evil.example.com").empty());
+}
