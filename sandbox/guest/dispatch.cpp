@@ -86,15 +86,15 @@ bool claim_unseen(const std::shared_ptr<Call>& call, Commands& commands, bool ac
     return true;
 }
 
-/// The same, of an asker that shows how all have ended that are listed. Nobody else is kept from
-/// telling it meanwhile.
+/// The same of one that shows how all have ended. Nobody else is kept from telling it meanwhile.
 bool show_ends(const std::shared_ptr<Call>& call, Commands& commands)
 {
     auto ids = commands.untold_ends();
     if (ids.empty()) {
         return false;
     }
-    call->on_gone([] {}); // as if it had not been asked
+    call->on_gone([] {}); // as if it had not been asked, nor behind a cancel
+    call->on_cancel([of = call.get()] { of->on_acknowledged(nullptr); });
     call->on_acknowledged([&commands, ids = std::move(ids)] { commands.shown(ids); });
     return true;
 }
