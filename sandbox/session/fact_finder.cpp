@@ -45,7 +45,7 @@ std::string for_how_long(std::optional<std::chrono::seconds> retention)
 /// How long the home of a session without a machine stays; empty for others.
 std::string home_sentence(const Settings& settings, const Record& record)
 {
-    if (!has_no_machine(record)) {
+    if (!has_no_machine(record) || MachineKeeper::only_waits(record)) {
         return {};
     }
     const auto left = left_of_retention(settings, record, HostTime::now());

@@ -114,6 +114,8 @@ void MachineKeeper::forget_unless_late(const std::string& key, Record& record,
     record.ending = false;
     record.epoch = 0; // who uses the key next misses nothing of it
     record.saving = {};
+    record.news.clear(); // of what was deleted, as all that was untold
+    record.untold.clear();
     record.machine = interrupted(key);
     record.machine.generation = record.late.back().first;
     record.created = Clock::now();

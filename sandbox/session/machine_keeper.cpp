@@ -388,7 +388,8 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
                                                const Registry::Hold& lock)
 {
     require_held(lock);
-    std::string notice = before || wanted.seen.generation.empty() ? "" : deleted_notice;
+    const bool had_one = before && !only_waits(*before); // else it was purged
+    std::string notice = had_one || wanted.seen.generation.empty() ? "" : deleted_notice;
     Record record;
     if (before) {
         // Books that came back as they once were count anew what was counted before.
@@ -397,7 +398,9 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         const bool has_news = came_to_nothing(*before) && !before->news.empty();
         end_late(wanted.key, *before, lock);
         settle(wanted.key, *before, wanted.seen.generation == before->machine.generation, lock);
-        notice = unused || has_news ? "" : replacement_notice(before->state, before->why);
+        if (had_one) {
+            notice = unused || has_news ? "" : replacement_notice(before->state, before->why);
+        }
         record = *before;
     } else {
         record.created = std::chrono::system_clock::now();
@@ -418,7 +421,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
             mark(wanted.key, record);
             registry_.put(wanted.key, record);
         }
-        obtained = create(wanted, record, {notice, before.has_value()}, lock);
+        obtained = create(wanted, record, {notice, had_one}, lock);
     } catch (const sandbox::LeftBehind&) {
         throw; // the books go on saying that there may be a machine: the next server clears it up
     } catch (...) {

@@ -188,6 +188,9 @@ std::string MachineKeeper::why_ended(const std::string& key, const std::string& 
         if (!record) { // which of shared books may be an accident
             return registry_.is_shared() ? std::string() : told(Event::purge);
         }
+        if (only_waits(*record)) {
+            return told(Event::purge);
+        }
         if (record->machine.generation != generation) { // another server was quicker
             const auto found = std::ranges::find(record->past, generation,
                                                  &decltype(record->past)::value_type::first);
