@@ -88,6 +88,12 @@ std::optional<Record> MachineKeeper::copy_of(const std::string& key) const
     return record;
 }
 
+/// Without the home it is what a purge that was cut off has left.
+bool MachineKeeper::has_copy(const std::string& key) const
+{
+    return are_books_elsewhere() && !backend_.find_home(key).empty() && copy_of(key);
+}
+
 /// Under lock(), of a key that has no record. One whose machine is gone comes back too: it has what
 /// nobody was told of that one's commands, or where its guest noted that.
 std::optional<Record> MachineKeeper::restored(const std::string& key)

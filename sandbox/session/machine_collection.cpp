@@ -42,9 +42,9 @@ void MachineKeeper::drop_unused(const std::string& key) noexcept
             return;
         }
         const auto lock = this->lock(key, Deadline::after({}));
-        // Where books are elsewhere they may have lost a machine that lives here, which is in them
+        // Where books are elsewhere they may have lost a session of this host, which is in them
         // again by what would be removed.
-        if (!registry_.find(key) && !lives_here(key)) {
+        if (!registry_.find(key) && !lives_here(key) && !has_copy(key)) {
             forget(key);
         }
     } catch (const std::exception&) {
@@ -83,7 +83,7 @@ std::optional<MachineKeeper::Locked> MachineKeeper::lock_existing(const std::str
         return Locked{.lock = std::move(lock), .record = *std::move(record)};
     }
     // Not the claim of an unnamed session's server that is just beginning.
-    if (const auto claim = registry_.claim(key); claim && !lives_here(key)) {
+    if (const auto claim = registry_.claim(key); claim && !lives_here(key) && !has_copy(key)) {
         forget(key);
     }
     return std::nullopt;

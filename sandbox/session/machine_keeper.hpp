@@ -309,6 +309,7 @@ class MachineKeeper {
     void keep_machine_here(const std::string& key, const Record& record) const;
     void renew_machine_here(const std::string& key, const Record& record) const noexcept;
     [[nodiscard]] std::optional<Record> copy_of(const std::string& key) const;
+    [[nodiscard]] bool has_copy(const std::string& key) const;
     [[nodiscard]] Untold::Teller claim_telling(const std::string& key, const Untold& taken,
                                                bool& others_tell) const;
     [[nodiscard]] Untold take_untold(const std::string& key, bool knows, const Untold& taken,
