@@ -133,12 +133,15 @@ bool MachineKeeper::restore(const std::string& key)
     return !registry_.find(key) && restored(key).has_value();
 }
 
-/// Only the server of an unnamed session leaves that claim beside the home.
+/// Only the server of an unnamed session leaves that claim beside the home; but a copy, of
+/// whichever machine, that says otherwise is believed: the files go with it.
 bool MachineKeeper::end_lost_unnamed(const std::string& key)
 {
     const auto is_lost = [&] { return !registry_.find(key) && !lives_here(key); };
     const auto server = host_.server_of(key); // kept: none can begin there meanwhile
-    if (!server.dead || host_.mark(key).empty() || copy_of(key) || !is_lost()) {
+    const auto last = machine_in(host_.kept_machine(key));
+    if (!server.dead || host_.mark(key).empty() || (last && !last->unnamed) || copy_of(key) ||
+        !is_lost()) {
         return false;
     }
     const auto lock = this->lock(key, Deadline::after({}));

@@ -66,6 +66,10 @@ std::vector<std::string> MachineKeeper::abandoned() const
 void MachineKeeper::drop_abandoned(const std::string& key) noexcept
 {
     try {
+        // In books of files a claim would stay there, and say that it was an unnamed session's.
+        if (lives_here(key)) {
+            return;
+        }
         // Whoever is just beginning has one of the two.
         if (const auto claim = registry_.claim(key)) {
             drop_unused(key);
