@@ -65,7 +65,7 @@ void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept
         left = sandbox;
         policy = left && record.made_with ? record.made_with->on_disconnect : usual;
     }
-    if (left && !left->machine().reach().kept) {
+    if (left && !left->machine().reach().kept && !left->machine().may_sleep()) {
         policy = keeper.on_disconnect_of(key, left->machine().record().generation).value_or(policy);
     }
     if (!left || !session::depart(*left, policy) || policy != protocol::OnDisconnect::kill) {
