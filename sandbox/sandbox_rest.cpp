@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,8 @@ namespace {
 using protocol::Operation;
 
 constexpr std::chrono::seconds look_time{10};
+/// Before another attempt to get one of the connections that the guest gives to all servers.
+constexpr std::chrono::milliseconds room_rest{20};
 
 /// Whether it may be otherwise in a moment.
 bool may_pass(const Error& error)
@@ -68,7 +71,17 @@ protocol::InfoReply Sandbox::glance(const Deadline& deadline, Receipt* shown)
     auto introduction = this->introduction();
     introduction.of_any_version = true;
     if (reach_.kept) {
-        auto connection = try_to_connect(deadline, introduction);
+        std::unique_ptr<GuestConnection> connection;
+        while (!connection) {
+            try {
+                connection = try_to_connect(deadline, introduction);
+            } catch (const Error& error) {
+                if (error.code() != ErrorCode::busy || deadline.expired()) {
+                    throw;
+                }
+                wait_for(room_rest, {});
+            }
+        }
         auto reply = info_in(ask_on(*connection, Operation::info, deadline, payload));
         if (reply.acknowledge && shown != nullptr) {
             *shown = Receipt(std::move(connection), nullptr); // of no use to other calls
