@@ -392,6 +392,9 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     std::string notice = had_one || wanted.seen.generation.empty() ? "" : deleted_notice;
     Record record;
     if (before) {
+        if (wanted.taken.is_read()) { // else it would be told again with the news
+            (void)wanted.taken.remove_from(*before);
+        }
         // Books that came back as they once were count anew what was counted before.
         before->found_home = before->found_home || is_old(wanted.key, *before);
         const bool unused = is_unused(*before);
