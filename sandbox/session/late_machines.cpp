@@ -75,7 +75,11 @@ void MachineKeeper::note_late(Record& record) const
 /// Under the session's lock. True: the record has changed.
 bool MachineKeeper::end_late(const std::string& key, Record& record, const Registry::Hold& lock)
 {
+    bool away = false; // the others would be waited for as long, one after the other
     const auto ended = std::erase_if(record.late, [&](const auto& late) {
+        if (away) {
+            return false;
+        }
         const auto& [generation, since] = late;
         const bool last = is_over(since, Clock::now()); // before it is looked for
         auto machine = interrupted(key);
@@ -84,7 +88,8 @@ bool MachineKeeper::end_late(const std::string& key, Record& record, const Regis
         try {
             backend_.destroy(machine, /*purge=*/true);
         } catch (const std::exception&) {
-            return false; // it was not looked for
+            away = true; // it was not looked for
+            return false;
         }
         return last;
     });
