@@ -94,9 +94,14 @@ UniqueFd HostFolders::claim(const std::string& key, const Deadline& deadline) co
 HostFolders::Teller::~Teller()
 {
     // While it is locked: whoever has opened it meanwhile sees that. Not that of a later folder.
-    if (is_named(AT_FDCWD, path_, fd_.get())) {
+    if (holds()) {
         ::unlink(path_.c_str());
     }
+}
+
+bool HostFolders::Teller::holds() const noexcept
+{
+    return is_named(AT_FDCWD, path_, fd_.get());
 }
 
 std::shared_ptr<const HostFolders::Teller> HostFolders::claim_telling(const std::string& key) const

@@ -38,6 +38,9 @@ class HostFolders {
         Teller(const Teller&) = delete;
         Teller& operator=(const Teller&) = delete;
 
+        /// Still: whoever deletes a session deletes the file that is locked with it.
+        [[nodiscard]] bool holds() const noexcept;
+
       private:
         std::string path_;
         UniqueFd fd_;

@@ -14,7 +14,7 @@ Untold::Teller MachineKeeper::claim_telling(const std::string& key, const Untold
                                             bool& others_tell) const
 {
     others_tell = false;
-    if (taken.teller()) {
+    if (taken.teller() && taken.teller()->holds()) {
         return taken.teller();
     }
     try {
