@@ -182,6 +182,36 @@ TEST_SUITE("session/lost_record")
         CHECK(lease.notices[0].find("it ended with exit 7") != std::string::npos);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a call that is refused does not take the copy along")
+    {
+        settings.collects = false;
+        make_one();
+        REQUIRE(start()->kill(work, false));
+        lose_all();
+        backend->available = false;
+        CHECK_THROWS_AS((void)start()->acquire(work), Error);
+        backend->available = true;
+        CHECK(collect().restored == std::vector<std::string>{"work"});
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a claim in its folder makes a named session no unnamed one")
+    {
+        make_one();
+        end_machine(work);
+        std::ofstream(folder(work) + "/server").flush(); // of who cleared up with books in files
+        std::ofstream(folder(work) + "/last-wanted") << "later";   // so that no copy counts
+        std::filesystem::create_directory(folder(work) + "/home"); // that of a fake is elsewhere
+        lose_all();
+        for (const std::string name : {"/last-wanted", ""}) {
+            std::filesystem::last_write_time(folder(work) + name,
+                                             std::filesystem::file_time_type::clock::now() - 2min);
+        }
+        const auto found = collect();
+        CHECK(found.cleared == 0);
+        CHECK(found.found == std::vector<std::string>{key_hash(work)});
+        CHECK(std::filesystem::exists(backend->home(key_hash(work))));
+    }
+
     TEST_CASE_FIXTURE(Fixture,
                       "an unnamed session that was killed with the books' data leaves nothing")
     {

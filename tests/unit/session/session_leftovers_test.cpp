@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/left_behind.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_manager.hpp"
@@ -254,6 +255,28 @@ TEST_SUITE("session/leftovers")
         CHECK(collected.busy.empty());
         CHECK(collected.complete());
         CHECK(collected.cleared == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who used a session that was purged while its machine may still "
+                               "come is told so")
+    {
+        settings.collects = false;
+        backend->bound = false;
+        const auto manager = start();
+        const auto lease = manager->acquire(work);
+        end_machine(work);
+        manager->report_lost(work, lease);
+        backend->before_ready = [] {
+            throw sandbox::LeftBehind(Error(ErrorCode::backend_error, "no answer came"));
+        };
+        CHECK_THROWS_AS((void)manager->acquire(work), Error);
+        backend->before_ready = {};
+        CHECK(start()->kill(work, true));
+        const auto all = start()->list();
+        REQUIRE(all.size() == 1);
+        CHECK(all[0].why.find("then this goes") != std::string::npos);
+        CHECK(all[0].why.find("kept") == std::string::npos);
+        CHECK(says(manager->acquire(work), "the session was deleted with its files"));
     }
 
     TEST_CASE_FIXTURE(Fixture, "a collection says of which session something stays")
