@@ -82,8 +82,6 @@ std::string new_call_name()
     return scope == nullptr ? random_hex(protocol::CallName::size / 2) : scope->next_name();
 }
 
-/// It begins with the id of the request that this thread is at, so that what a guest keeps of a
-
 Sandbox::Sandbox(std::unique_ptr<Machine> machine, std::string token,
                  std::chrono::milliseconds patience)
     : machine_(std::move(machine)), token_(std::move(token)), server_(random_hex(16)),
