@@ -105,6 +105,8 @@ class OnE2bTest(ParityTest):
                 self.assertEqual(self.state_of(self.box()), "paused")
                 other = self.start("--session", "turns", env={"BERTH_SESSION_ON_DISCONNECT": "now"})
         self.assertEqual(len(ticks), 51)
+        self.assertEqual(other.call_tool("session_info").data["state"], "paused")  # to look wakes nothing
+        other.call_tool("bash_exec", {"command": "true"})
         self.assertEqual(len(other.call_tool("session_info").data["jobs"]), 1)
 
     def test_what_was_written_goes_to_the_disk_before_it_sleeps(self):

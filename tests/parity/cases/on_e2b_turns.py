@@ -133,11 +133,13 @@ class TurnsTest(TwoHostsTest):
         e2b.emulator().do(self.box(), "vanish")
         servers = [self.on(0), self.on(1)]
         calls = [server.call_async("bash_exec", {"command": "ls; echo x >>~/log"}) for server in servers]
+        told = 0
         for call in calls:
             result = call.result()
             self.assertFalse(result.is_error, result)
             self.assertNotIn("file", result.data["stdout"])
-            self.assertIn("a fresh one is in use", "".join(result.notices))
+            told += "a fresh one is in use" in "".join(result.notices)
+        self.assertGreater(told, 0)  # by one of them, or by both: two hosts share no lock
         for server in servers:
             self.said(server, "session_info")  # so that it knows that the one before was read
             server.close()

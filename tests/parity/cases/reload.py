@@ -43,6 +43,7 @@ class ReloadCase(ParityTest):
             return self.told() > before
         self.file.write_text(text)
         self.wait_until(is_told, 10, "the change is logged")
+        is_told()  # what cannot be changed is told by the next call, where the machine has to be asked
         return notices
 
     def sandbox_id(self):

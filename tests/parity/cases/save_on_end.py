@@ -155,7 +155,7 @@ class SaveOnEndTest(ParityTest):
         killed.wait()
         # The machine that it was done in ends with whoever made it: on E2B once its lease is over and
         # what it had to read is read.
-        self.wait_until(lambda: not self.living_guests(), 30, self.state.processes())
+        self.wait_until(lambda: not self.living_guests(), 90, self.state.processes())
         # What was making it for the killed one may still have the session's lock.
         self.wait_until(lambda: json.loads(self.command_line("sessions", "gc", "--json"))["complete"], 60,
                         "it is saved")
