@@ -198,6 +198,7 @@ class SessionsTest(ParityTest):
     def test_a_session_whose_record_is_damaged_is_listed_and_ended(self):
         for purge in ((), ("--purge",)):
             self.output("echo kept >f; sleep 300 >/dev/null 2>&1 &")
+            self.wait_for_its_word()  # after which the record is written, without what was told
             (folder,) = (self.state.path / "sessions").iterdir()
             (folder / "record.json").write_text("{ half")
             (listed,) = self.sessions()
