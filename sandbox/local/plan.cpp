@@ -109,9 +109,9 @@ RootParts base_parts(const HostFiles& host, sandbox::Network network,
 {
     RootParts parts;
     // The places of what is each machine's own, too: its root may be one that takes no new ones.
-    parts.directories = {"/mnt",     "/srv",     "/root",       "/dev/empty",
-                         "/dev/pts", "/dev/shm", "/dev/mqueue", "/proc",
-                         "/tmp",     "/var/tmp", "/run",        std::string(inner_home)};
+    parts.directories = {
+        "/mnt", "/srv",     "/root", "/dev/empty",           "/dev/pts", "/dev/shm", "/proc",
+        "/tmp", "/var/tmp", "/run",  std::string(inner_home)};
     parts.binds = host.binds;
     parts.files = generated_etc_files(network, resolv_conf);
     append(parts.files, substitute_programs());

@@ -107,8 +107,6 @@ void restrict_files(const Reach& reach)
     Ruleset rules(version);
     rules.allow("/", reading);
     rules.allow("/dev", rules.writing());
-    // mq_open(2) comes to a queue by the kernel's own mount of this, which is not below /dev.
-    rules.allow("/dev/mqueue", rules.writing());
     rules.allow("/proc", reading | LANDLOCK_ACCESS_FS_WRITE_FILE | access_truncate);
     for (std::size_t i = 0; i < reach.trees.size(); ++i) {
         const Tree& tree = reach.trees[i];

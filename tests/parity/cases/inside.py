@@ -27,10 +27,8 @@ cat /dev/stdin; cat /dev/fd/3 3<<<three
 echo out >/dev/stdout; echo err >/dev/stderr
 python3 -c 'import pty; pty.spawn(["sh", "-c", "echo terminal >/dev/tty"])' </dev/null | tr -d '\r'
 echo shared >/dev/shm/f; cat /dev/shm/f
-python3 -c 'import ctypes; libc = ctypes.CDLL(None, use_errno=True)
-print("queue" if libc.mq_open(b"/q", 0o102, 0o600, None) >= 0 else ctypes.get_errno())'; ls /dev/mqueue
 """
-DEVICES_SAY = (" 00 00 00\nNo space left on device\n16\n16\ngiven\nthree\nout\nterminal\nshared\nqueue\nq\n",
+DEVICES_SAY = (" 00 00 00\nNo space left on device\n16\n16\ngiven\nthree\nout\nterminal\nshared\n",
                "err\n")
 TRUST = r"""
 import java.security.KeyStore;
