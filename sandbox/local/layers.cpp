@@ -64,10 +64,9 @@ sandbox::Layer landlock_layer(unsigned version)
                 "this kernel has none that lets files be moved (Linux 5.19), or it is switched off "
                 "(lsm=landlock,...)"};
     }
-    constexpr unsigned with_scopes = 6;
     return {"landlock", true,
             "files outside of the root cannot be opened, and only writable ones written" +
-                std::string(version >= with_scopes
+                std::string(version >= landlock_with_scopes
                                 ? "; no signals or abstract sockets to outside"
                                 : "; the scopes of signals and sockets need Linux 6.12")};
 }

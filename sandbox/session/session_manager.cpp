@@ -5,10 +5,10 @@
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/session_manager_state.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
+#include "sandbox/wait_for.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -24,14 +24,6 @@ constexpr std::chrono::seconds close_time{1};
 /// The guest knows some seconds after its wake that nobody has read a result.
 constexpr std::chrono::minutes doubt_lasts{1};
 
-void wait(std::chrono::milliseconds time, const std::stop_token& stop)
-{
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    std::unique_lock lock(mutex);
-    (void)changed.wait_for(lock, stop, time, [] { return false; });
-}
-
 /// What others are at just then is looked at again: they may be about to die, or what they make or
 /// end has no other server that comes to it for long.
 void collect_patiently(Parts& parts, const Homes& homes, const std::stop_token& stop)
@@ -41,7 +33,7 @@ void collect_patiently(Parts& parts, const Homes& homes, const std::stop_token& 
         if ((found.busy.empty() && found.silent.empty()) || stop.stop_requested()) {
             return;
         }
-        wait(std::max<std::chrono::milliseconds>(collect_pause, found.lapse), stop);
+        sandbox::wait_for(std::max<std::chrono::milliseconds>(collect_pause, found.lapse), stop);
     }
 }
 

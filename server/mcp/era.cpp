@@ -28,14 +28,15 @@ Era era_of(const nlohmann::json& params)
 
 Era era_of(std::string_view method, const nlohmann::json& params)
 {
-    if (method == "initialize" && era_of(params) == Era::modern) {
+    const auto claimed = era_of(params);
+    if (method == "initialize" && claimed == Era::modern) {
         try {
             check_envelope(params);
         } catch (const rpc::ProtocolError&) {
             return Era::legacy;
         }
     }
-    return era_of(params);
+    return claimed;
 }
 
 void check_envelope(const nlohmann::json& params)

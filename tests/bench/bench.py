@@ -1,19 +1,14 @@
 #!/usr/bin/env python3
 """Prints metric, berth p50/p99, peer p50/p99, ratio of the medians, goal. Never fails a build."""
-import argparse
 import os
-import pathlib
-import shutil
-import signal
 import subprocess
-import sys
-import tempfile
 
+import program
 from calls import bench_calls
 from memory import bench_memory
 from peers import NO_NODE_SERVER, McpServer, bare_bash, node_file_server, run_drained
 from sessions import bench_sessions
-from table import Table, interleaved
+from table import interleaved
 from tree import make_tree
 
 
@@ -72,36 +67,24 @@ def bench_create(table, build, folder, rounds):
     return table.row("create a sandbox until its guest answers", ours, theirs, "0.35 (from a pool: 0.04)")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    rounds = 100 if options.quick else 500
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was begun is cleared up
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-bench-"))
+def bench_all(table, build, folder, quick):
+    rounds = 100 if quick else 500
     os.chmod(folder, 0o755)
+    bench_create(table, build, folder, rounds // 2)
+    bench_sessions(table, build, folder, quick)
+    bench_calls(table, build, folder, quick)
+    tree = folder / "tree"
+    files, size = make_tree(tree, 10_000 if quick else 100_000, (100 if quick else 1000) << 20)
+    print(f"(searched: {files} files, {size >> 20} MiB)", flush=True)
+    berth = McpServer([build / "server/berth", "serve", "--state-dir", folder / "state",
+                       "--mount", f"{tree}:/data:ro"])
     try:
-        table = Table()
-        bench_create(table, options.build, folder, rounds // 2)
-        bench_sessions(table, options.build, folder, options.quick)
-        bench_calls(table, options.build, folder, options.quick)
-        tree = folder / "tree"
-        files, size = make_tree(tree, 10_000 if options.quick else 100_000,
-                                (100 if options.quick else 1000) << 20)
-        print(f"(searched: {files} files, {size >> 20} MiB)", flush=True)
-        berth = McpServer([options.build / "server/berth", "serve", "--state-dir", folder / "state",
-                           "--mount", f"{tree}:/data:ro"])
-        try:
-            bench_exec(table, berth, rounds)
-            bench_read(table, berth, folder, rounds)
-            bench_grep(table, berth, tree, 5 if options.quick else 15)
-            bench_memory(table, berth, folder / "state")
-        finally:
-            berth.close()
+        bench_exec(table, berth, rounds)
+        bench_read(table, berth, folder, rounds)
+        bench_grep(table, berth, tree, 5 if quick else 15)
+        bench_memory(table, berth, folder / "state")
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return 0
+        berth.close()
 
 
-sys.exit(main())
+program.run(__doc__, bench_all)

@@ -2,22 +2,16 @@
 """What a call costs beside what its tool does: a tool that does nothing, called by 1, 32 and 200 at once, on
 stdio and over HTTP, in turn with the servers of reference. A part of bench.py; by itself:
 calls.py --build BUILD [--quick]."""
-import argparse
 import contextlib
 import json
 import os
-import pathlib
-import shutil
-import signal
 import socket
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
 
+import program
 from peers import NO_NODE_SERVER, node_everything_server, node_file_server
-from table import Table
 
 CALLERS = (1, 32, 200)
 NOTHING = {"name": "test_simple_text", "arguments": {}}
@@ -143,18 +137,5 @@ def bench_calls(table, build, folder, quick):
             table.missing("a tool that does nothing", str(error))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was begun is cleared up
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-bench-"))
-    try:
-        bench_calls(Table(), options.build, folder, options.quick)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 if __name__ == "__main__":
-    main()
+    program.run(__doc__, bench_calls)

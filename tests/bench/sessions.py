@@ -1,22 +1,18 @@
 #!/usr/bin/env python3
 """What sessions cost: to pause and to wake one, to come back to one, to keep many, and what many cost one.
 A part of bench.py; by itself: sessions.py --build BUILD [--quick]."""
-import argparse
 import contextlib
 import pathlib
-import shutil
-import signal
 import subprocess
-import sys
-import tempfile
 import time
 
+import program
 from crun import Container
 from peers import NO_NODE_SERVER, McpServer, node_file_server, seconds
 from session_driver import Driver
 from session_growth import OWN, Growth
 from session_memory import MemoryCgroup, bwrap_kilobytes
-from table import Table, in_turn
+from table import in_turn
 
 AT_REST = 2.5  # seconds
 TEXT = "".join(f"line {i:4} of a small file\n" for i in range(40))
@@ -162,18 +158,5 @@ def bench_sessions(table, build, folder, quick):
             table.missing("what sessions cost", str(error))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was begun is cleared up
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="berth-bench-"))
-    try:
-        bench_sessions(Table(), options.build, folder, options.quick)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 if __name__ == "__main__":
-    main()
+    program.run(__doc__, bench_sessions)

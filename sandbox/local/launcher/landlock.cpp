@@ -42,7 +42,8 @@ RulesetAttributes known(unsigned version)
     attributes.files = (LANDLOCK_ACCESS_FS_REFER << 1U) - 1; // the last of version 2, and before
     attributes.files |= version >= 3 ? access_truncate : 0;
     attributes.files |= version >= 5 ? access_ioctl_dev : 0;
-    attributes.scopes = version >= 6 ? scope_abstract_sockets | scope_signals : 0;
+    attributes.scopes =
+        version >= landlock_with_scopes ? scope_abstract_sockets | scope_signals : 0;
     return attributes;
 }
 
