@@ -387,7 +387,7 @@ void E2bBackend::destroy(const MachineRecord& record, bool purge)
         // and cost, for nobody.
         try {
             kill_all_of(link()->api, home->number, api_time);
-        } catch (const Error&) { // then it sleeps some day, and is collected as a stray
+        } catch (const Error&) { // NOLINT(bugprone-empty-catch): collected as a stray
         }
     }
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +24,11 @@ namespace {
 // The session's user may make cgroups below its own; deeper than this it never does by itself, and
 // an unbounded recursion would be its way to end the server.
 constexpr int max_cgroup_depth = 8;
+
+// Linux tells of the last process's end up to 10 ms later (CGROUP_FILE_NOTIFY_MIN_INTV), and to
+// nobody where the cgroup is gone by then. Systemd would wait for that word, and know the unit, for
+// ever.
+constexpr auto time_of_systemd = std::chrono::milliseconds(100);
 
 UniqueFd open_cgroup(int at, const char* name)
 {
@@ -125,6 +131,18 @@ bool is_populated(const UniqueFd& directory)
                std::string_view::npos;
 }
 
+void wait_a_moment()
+{
+    const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+    ::nanosleep(&pause, nullptr);
+}
+
+// Of a removed cgroup only the descriptor is left: its file of events is gone.
+bool is_there(const UniqueFd& directory)
+{
+    return ::faccessat(directory.get(), "cgroup.events", F_OK, 0) == 0;
+}
+
 bool is_unit(std::string_view path)
 {
     return path.ends_with(".service") || path.ends_with(".scope");
@@ -152,8 +170,7 @@ bool remove_cgroup(const std::string& path, const Deadline& deadline)
             return false;
         }
         kill_cgroup(path);
-        const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
-        ::nanosleep(&pause, nullptr);
+        wait_a_moment();
     }
 }
 
@@ -165,6 +182,10 @@ void remove_abandoned(const std::string& folder)
     const auto server = folder.substr(0, folder.rfind('/'));
     const UniqueFd directory = open_cgroup(AT_FDCWD, server.c_str());
     if (directory && is_unit(server) && !is_populated(directory)) {
+        const auto to_systemd = Deadline::after(time_of_systemd);
+        while (is_there(directory) && !to_systemd.expired()) {
+            wait_a_moment();
+        }
         ::rmdir((server + server_leaf).c_str());
         ::rmdir(server.c_str());
     }

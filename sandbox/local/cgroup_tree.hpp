@@ -22,8 +22,9 @@ bool remove_cgroup(const std::string& path, const Deadline& deadline);
 /// For who has removed a cgroup in `folder`, the one that berth made in the cgroup of a server:
 /// where it was the last, the folder goes, without which whoever made the server's cgroup could not
 /// remove that; and that too, where it is a unit of systemd and no process is in it any more.
-/// Systemd removes them with a unit that has ended; but its walk through them stops at what another
-/// removes meanwhile (glibc's nftw: ENOENT), and then they stay for ever.
+/// Systemd removes them with a unit that has ended, and is given 100 ms for it; but its walk
+/// through them stops at what another removes meanwhile (glibc's nftw: ENOENT), and then they stay
+/// for ever.
 void remove_abandoned(const std::string& folder);
 
 } // namespace berth::local
