@@ -111,6 +111,15 @@ std::shared_ptr<const HostFolders::Teller> HostFolders::claim_telling(const std:
               : nullptr;
 }
 
+void HostFolders::clear_telling(const std::string& key) const noexcept
+try {
+    if (::access((path(key) + '/' + teller_name).c_str(), F_OK) == 0) {
+        [[maybe_unused]] const auto removed_with_it = claim_telling(key);
+    }
+} catch (const std::exception&) {
+    return; // it goes with the session
+}
+
 bool HostFolders::is_claim(const std::string& key, int claim) const noexcept
 {
     try {

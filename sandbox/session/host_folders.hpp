@@ -49,6 +49,10 @@ class HostFolders {
     /// Null where another has it.
     [[nodiscard]] std::shared_ptr<const Teller> claim_telling(const std::string& key) const;
 
+    /// Removes what a server has left of that right which was killed as it let go of it. For who
+    /// has nothing to tell; not where another has the right.
+    void clear_telling(const std::string& key) const noexcept;
+
     /// Whether that is what a claim is on.
     [[nodiscard]] bool is_claim(const std::string& key, int claim) const noexcept;
 

@@ -234,9 +234,8 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
             obtained.told.notices.push_back(obtained.told_settings);
         }
     }
-    if (obtained.sandbox != wanted.held && has_untold(record)) { // else it is told, or about to be
-        obtained.untold =
-            take_untold(wanted.key, knows, wanted.taken, obtained.told, obtained.others_tell);
+    if (obtained.sandbox != wanted.held) { // else it is told, or about to be
+        take_untold(wanted, record, knows, obtained);
     }
     if (!tell_unseen(obtained, lock != nullptr)) {
         return std::nullopt;

@@ -314,6 +314,7 @@ class MachineKeeper {
                                                bool& others_tell) const;
     [[nodiscard]] Untold take_untold(const std::string& key, bool knows, const Untold& taken,
                                      Told& told, bool& others_tell);
+    void take_untold(const Wanted& wanted, const Record& record, bool knows, Obtained& obtained);
     [[nodiscard]] std::optional<Record> restored(const std::string& key);
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
     void note_wanted(const std::string& key) noexcept;

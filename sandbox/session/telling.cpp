@@ -38,6 +38,17 @@ Untold MachineKeeper::take_untold(const std::string& key, bool knows, const Unto
     return record ? Untold(*record, knows, told, std::move(teller)) : Untold();
 }
 
+void MachineKeeper::take_untold(const Wanted& wanted, const Record& record, bool knows,
+                                Obtained& obtained)
+{
+    if (has_untold(record)) {
+        obtained.untold =
+            take_untold(wanted.key, knows, wanted.taken, obtained.told, obtained.others_tell);
+    } else {
+        host_.clear_telling(wanted.key);
+    }
+}
+
 Untold MachineKeeper::take_untold(const std::string& key, Told& told, bool& others_tell) noexcept
 {
     try {

@@ -1,5 +1,6 @@
 // What was told from the books and read: they let go of it, now or later.
 
+#include "sandbox/session/host_folders.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/session/untold.hpp"
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -107,6 +109,27 @@ TEST_SUITE("session/untold")
             CHECK(settles(*manager));
         }
         CHECK_FALSE(std::filesystem::exists(folder(work) + "/teller"));
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "what a server leaves of the right to tell goes, with nothing to tell")
+    {
+        {
+            const auto manager = start();
+            CHECK(says(manager->acquire(work), lost));
+            CHECK(settles(*manager));
+        }
+        const auto teller = folder(work) + "/teller";
+        std::ofstream(teller) << ""; // as of one that was killed before it removed it
+        {
+            const auto held = session::HostFolders(settings.state_directory)
+                                  .claim_telling(key_hash(work)); // as by one that lives
+            CHECK(start()->acquire(work).notices.empty());
+            CHECK(held->holds());
+        }
+        std::ofstream(teller) << "";
+        CHECK(start()->acquire(work).notices.empty());
+        CHECK_FALSE(std::filesystem::exists(teller));
     }
 
     TEST_CASE_FIXTURE(Fixture, "while another has the session's lock it stays, and goes with a "
