@@ -17,7 +17,7 @@ using namespace berth::server; // NOLINT(google-build-using-namespace): the subj
 namespace {
 
 /// Counts how often it was tried whether a machine can be made.
-class Tried : public tests::FakeBackend {
+class Tried : public berth::tests::FakeBackend {
   public:
     using FakeBackend::FakeBackend;
 
@@ -31,7 +31,7 @@ class Tried : public tests::FakeBackend {
 };
 
 struct Fixture {
-    tests::TemporaryDirectory directory;
+    berth::tests::TemporaryDirectory directory;
     std::shared_ptr<Tried> backend = std::make_shared<Tried>(directory / "machines");
     Given given;
     std::unique_ptr<Application> first;

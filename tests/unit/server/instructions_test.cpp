@@ -14,8 +14,8 @@ using namespace berth::server; // NOLINT(google-build-using-namespace): the subj
 namespace {
 
 struct Fixture {
-    tests::TemporaryDirectory directory;
-    tests::FakeBackend backend{directory / "machines"};
+    berth::tests::TemporaryDirectory directory;
+    berth::tests::FakeBackend backend{directory / "machines"};
     Given given;
     session::SessionFacts in_force; ///< without a state: those of a machine that is to come
 

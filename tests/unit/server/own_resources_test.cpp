@@ -13,7 +13,7 @@
 
 using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
 using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
-using tests::error_of;
+using berth::tests::error_of;
 using Names = std::vector<std::string>;
 
 namespace {
@@ -35,7 +35,7 @@ struct Fixture {
         return names;
     }
 
-    tests::TemporaryDirectory directory;
+    berth::tests::TemporaryDirectory directory;
     std::unique_ptr<workspace::Store> store = workspace::make_directory_store(directory / "store");
     OwnResources resources{{.workspace = store.get(),
                             .principal = "ann",

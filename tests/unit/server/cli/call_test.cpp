@@ -21,9 +21,9 @@ using namespace berth::server; // NOLINT(google-build-using-namespace): the subj
 namespace {
 
 struct Fixture {
-    tests::TemporaryDirectory directory;
-    std::shared_ptr<tests::FakeBackend> backend =
-        std::make_shared<tests::FakeBackend>(directory / "machines");
+    berth::tests::TemporaryDirectory directory;
+    std::shared_ptr<berth::tests::FakeBackend> backend =
+        std::make_shared<berth::tests::FakeBackend>(directory / "machines");
     Application application{make(), backend};
     int status = -1;
     std::string out;
@@ -41,8 +41,8 @@ struct Fixture {
     void call(const std::string& tool, const std::optional<std::string>& arguments,
               bool as_json = false)
     {
-        err = tests::captured(STDERR_FILENO, [&] {
-            out = tests::captured(
+        err = berth::tests::captured(STDERR_FILENO, [&] {
+            out = berth::tests::captured(
                 STDOUT_FILENO, [&] { status = cli::call(application, tool, arguments, as_json); });
         });
     }

@@ -16,7 +16,7 @@
 using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
 using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
 using nlohmann::json;
-using tests::captured;
+using berth::tests::captured;
 
 namespace {
 
@@ -31,7 +31,7 @@ int kill(session::SessionManager& sessions, const cli::Asked& asked, bool purge,
 }
 
 struct Fixture {
-    tests::TemporaryDirectory directory;
+    berth::tests::TemporaryDirectory directory;
     bool workspace_is_full = false;
     session::SessionManager sessions = make();
 
@@ -50,7 +50,7 @@ struct Fixture {
                                        .bytes = 10,
                                        .skipped = {"out/link: symbolic link"}};
         };
-        return {settings, std::make_shared<tests::FakeBackend>(directory / "machines")};
+        return {settings, std::make_shared<berth::tests::FakeBackend>(directory / "machines")};
     }
 };
 

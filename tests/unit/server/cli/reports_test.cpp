@@ -15,7 +15,7 @@
 using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
 using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
 using nlohmann::json;
-using tests::captured;
+using berth::tests::captured;
 
 namespace {
 
@@ -24,14 +24,14 @@ const std::vector<Check> checks{{"userns", true, "works", ""},
                                 {"netns", false, "no", ""}};
 
 struct Fixture {
-    tests::TemporaryDirectory directory;
+    berth::tests::TemporaryDirectory directory;
     session::SessionManager sessions = make();
 
     [[nodiscard]] session::SessionManager make() const
     {
         session::Settings settings;
         settings.state_directory = directory / "state";
-        return {settings, std::make_shared<tests::FakeBackend>(directory / "machines")};
+        return {settings, std::make_shared<berth::tests::FakeBackend>(directory / "machines")};
     }
 };
 

@@ -22,11 +22,11 @@ using nlohmann::json;
 namespace {
 
 struct Fixture {
-    tests::TemporaryDirectory directory;
+    berth::tests::TemporaryDirectory directory;
     std::string state;
     Options options = make();
-    std::shared_ptr<tests::FakeBackend> backend =
-        std::make_shared<tests::FakeBackend>(directory / "machines");
+    std::shared_ptr<berth::tests::FakeBackend> backend =
+        std::make_shared<berth::tests::FakeBackend>(directory / "machines");
     session::SessionManager sessions{options.sessions, backend};
     int exit_status = -1;
 
@@ -41,7 +41,7 @@ struct Fixture {
 
     std::string show(bool as_json)
     {
-        return tests::captured(STDOUT_FILENO, [&] {
+        return berth::tests::captured(STDOUT_FILENO, [&] {
             exit_status = cli::tell(cli::show_status(sessions, options), as_json);
         });
     }
@@ -123,7 +123,7 @@ TEST_SUITE("server/cli/status")
         session::SessionManager manager(options.sessions, backend);
         std::filesystem::remove(backend->alive(session::key_hash(work)));
         for (int i = 0; i < 2; ++i) {
-            const auto text = tests::captured(
+            const auto text = berth::tests::captured(
                 STDOUT_FILENO, [&] { (void)cli::tell(cli::show_status(manager, options), false); });
             CHECK(text.find("Z  session_lost  -  work  the sandbox was lost: ") !=
                   std::string::npos);

@@ -62,7 +62,7 @@ struct CallersBench {
         return caller ? caller->principal : "-";
     }
 
-    tests::TemporaryDirectory directory;
+    berth::tests::TemporaryDirectory directory;
     server::Options options = server::tests::Bench().make();
     UniqueFd peer;
     std::unique_ptr<transport::HttpSocket> local;

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 namespace {
 
-struct LegacyBench : tests::TenantBench {
+struct LegacyBench : berth::tests::TenantBench {
     LegacyBench()
     {
         backend->before_ready = [this] {

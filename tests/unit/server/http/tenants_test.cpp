@@ -26,7 +26,7 @@ namespace {
 /// Longer than any host has been up: nothing is idle for so long.
 constexpr std::chrono::milliseconds for_ever = std::chrono::hours(24 * 365 * 100);
 
-struct TenantsBench : tests::TenantBench {
+struct TenantsBench : berth::tests::TenantBench {
     std::unique_ptr<Tenants> start(std::chrono::milliseconds idle = for_ever)
     {
         return std::make_unique<Tenants>(

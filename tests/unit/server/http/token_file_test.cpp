@@ -62,7 +62,7 @@ struct TokenBench {
         return {};
     }
 
-    tests::TemporaryDirectory directory;
+    berth::tests::TemporaryDirectory directory;
     std::string path = directory / "tokens.toml";
     std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>();
     std::vector<std::string> checked;
