@@ -163,7 +163,7 @@ void Sandbox::rest() noexcept
             (void)machine_->suspend(Deadline::after(look_time));
             return;
         }
-    } catch (const std::exception&) { // its host stops it, a few minutes later
+    } catch (const std::exception&) { // NOLINT(bugprone-empty-catch): its host stops it, later
     }
     rest_not_before_ = BootClock::now() + rests_after_.load();
 }

@@ -32,7 +32,7 @@ Error as_of_the_way(const Error& error)
 
 Error not_woken(const Error& error)
 {
-    const auto told = as_of_the_way(error);
+    auto told = as_of_the_way(error);
     if (told.code() != ErrorCode::sandbox_unavailable && told.code() != ErrorCode::busy) {
         return told;
     }
@@ -58,7 +58,7 @@ Error as_of_envd(const StatusError& refusal)
         return error;
     }
     if (refusal.code() == ErrorCode::sandbox_unavailable || refusal.code() == ErrorCode::busy) {
-        return refusal;
+        return Error(static_cast<const Error&>(refusal)); // of a status nobody asks further
     }
     return {ErrorCode::backend_error, refusal.what(),
             std::string(not_done) + " It is no fault of its arguments: tell the operator if that "
