@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Honest sessions beside ones that abuse all that they have, for a long time:
-  soak.py [--seconds 1800] [--honest 2] [--abusers 4] [--seed N]
+  soak.py [--user UID] [--seconds 1800] [--honest 2] [--abusers 4] [--seed N]
+With --user, started as root, all runs as that ordinary user, in cgroups that are given to it.
 First the honest ones are alone, at the end again: their p99 then is what it is compared with. Fails where
 an honest call fails, or is at p99 more than twice as slow beside the others; where anything of the abusers
 is left when their sessions are purged, or the processes that stay have grown."""
@@ -19,6 +20,7 @@ sys.path.append(str(sandbox.HERE.parent / "crash"))
 import soak_work  # noqa: E402
 from footprint import changes_that_stay, taken_at_rest  # noqa: E402
 from mcp_client import binary_path  # noqa: E402
+from ordinary_user import run_as  # noqa: E402
 from state_directory import StateDirectory  # noqa: E402
 
 PARTS = {"alone": 0.1, "beside": 0.8, "alone again": 0.1}
@@ -30,15 +32,16 @@ def p99(times):
 
 
 class Crowd:
-    """Processes of their own, for clients in one would wait for each other."""
+    """Processes of their own, for clients in one would wait for each other. Forked, for of what Python spawns
+    with, a process is there for a moment longer than this one."""
 
     def __init__(self, state, work, names, *arguments):
-        spawn = multiprocessing.get_context("spawn")
+        fork = multiprocessing.get_context("fork")
         self._ways = []
         self._processes = []
         for name in names:
-            here, there = spawn.Pipe()
-            process = spawn.Process(target=work, args=(str(state.path), name, there, *arguments))
+            here, there = fork.Pipe()
+            process = fork.Process(target=work, args=(str(state.path), name, there, *arguments))
             process.start()
             there.close()
             self._ways.append(here)
@@ -118,11 +121,15 @@ def soak(options, state):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--user")
     parser.add_argument("--seconds", type=float, default=1800)
     parser.add_argument("--honest", type=int, default=2)
     parser.add_argument("--abusers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     options = parser.parse_args()
+    if options.user and os.geteuid() == 0:
+        arguments = [f"--{name}={value}" for name, value in vars(options).items() if name != "user"]
+        sys.exit(run_as(options.user, os.path.realpath(__file__), arguments, with_cgroups=True))
     print("seed", options.seed)
     begun = time.monotonic()
     with StateDirectory() as state:
