@@ -23,18 +23,19 @@ class EscapeTest(unittest.TestCase):
         os.chmod(path, 0o755)
         return pathlib.Path(path)
 
-    def start(self, *arguments, without=None):
-        """A server whose sandbox lacks the layer `without`, by a launcher that was built so."""
-        environment = {}
+    def start(self, *arguments, without=None, env=(), pass_fds=()):
+        """A server whose sandbox lacks the layers `without`, by a launcher that was built so."""
+        environment = dict(env)
         if without:
             programs = self.folder()
-            os.symlink(os.environ[f"BERTH_LAUNCHER_WITHOUT_{without.upper()}"], programs / "berth-launcher")
+            launcher = os.environ["BERTH_LAUNCHER_WITHOUT_" + without.upper().replace(" ", "_")]
+            os.symlink(launcher, programs / "berth-launcher")
             os.symlink(os.environ["BERTH_GUEST"], programs / "berth-guest")
             environment["BERTH_LIBEXEC_DIR"] = str(programs)
         state = StateDirectory()
         state.__enter__()
         self.addCleanup(state.__exit__, None, None, None)
-        berth = Berth(*arguments, state=state, env=environment)
+        berth = Berth(*arguments, state=state, env=environment, pass_fds=pass_fds)
         self.addCleanup(berth.__exit__, None, None, None)
         return berth
 

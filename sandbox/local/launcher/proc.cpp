@@ -1,91 +1,12 @@
 #include "sandbox/local/launcher/proc.hpp"
 
-#include "sandbox/base/syscalls.hpp"
-#include "sandbox/local/failure.hpp"
-#include "sandbox/local/launcher/trees.hpp"
-
-#include <array>
-#include <cerrno>
-#include <string>
-#include <utility>
-
-#include <fcntl.h>
 #include <linux/mount.h>
-#include <sys/mount.h>
-#include <unistd.h>
 
 namespace berth::local {
-namespace {
-
-constexpr const char* step = "proc";
-
-// The kernel's memory, keys, timers and devices. As uid 1000 without capabilities most of them
-// could not be opened anyway; a cover holds on a kernel that forgets a check too, and where uid
-// 1000 is root of a container: the kernel lets the owner of a setting write it without a
-// capability. The last of each is there on every kernel: a cover that is made and not attached
-// costs a grace period of the kernel when it is dropped, 0.1 ms.
-constexpr std::array masked_files{
-    "kcore",    "keys",        "key-users",  "sysrq-trigger", "timer_list",    "sched_debug",
-    "mtrr",     "kpagecount",  "kpageflags", "kpagecgroup",   "latency_stats", "interrupts",
-    "slabinfo", "vmallocinfo", "kallsyms",   "modules",       "config.gz",     "kmsg"};
-constexpr std::array masked_directories{"scsi",   "acpi",     "asound",        "bus", "irq",
-                                        "driver", "pressure", "dynamic_debug", "fs"};
-constexpr std::array read_only_directories{"sys"};
-
-/// Covers what is there of `names`, entries of proc itself, which has no links of these names.
-template <std::size_t count>
-void cover_all(const UniqueFd& proc, const std::array<const char*, count>& names,
-               const UniqueFd& source)
-{
-    UniqueFd first; // once attached: its clones have its flags already
-    UniqueFd next = clone_cover(step, source);
-    for (const char* name : names) {
-        if (!next) {
-            next.reset(
-                ::open_tree(first.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-            require(next.valid(), step, "clone a cover");
-        }
-        if (::move_mount(next.get(), "", proc.get(), name, MOVE_MOUNT_F_EMPTY_PATH) != 0) {
-            require(errno == ENOENT, step, std::string("cover /proc/") + name);
-        } else if (first) {
-            next.reset();
-        } else {
-            first = std::exchange(next, UniqueFd());
-        }
-    }
-}
-
-} // namespace
 
 void mount_proc(const Root& root)
 {
     root.mount_new("proc", "/proc", {}, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-}
-
-bool close_nested_namespaces(const Root& root)
-{
-    const UniqueFd fd(::openat(root.fd(), "proc/sys/user/max_user_namespaces",
-                               O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
-    return fd && ::write(fd.get(), "0", 1) == 1;
-}
-
-void mask_proc(const Root& root)
-{
-    const UniqueFd proc = root.make_directory("/proc");
-    // The sandbox's own /dev/null, a device of the host that was checked to be one by its cover's
-    // mount flags: a file that could be replaced would turn the mask into a hole.
-    open_how how{};
-    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-    const UniqueFd null(sys::openat2(root.fd(), "dev/null", how));
-    require(null.valid(), step, "open the sandbox's /dev/null");
-    cover_all(proc, masked_files, null);
-    cover_all(proc, masked_directories, root.make_directory("/dev/empty"));
-    for (const char* name : read_only_directories) {
-        if (const UniqueFd place{::openat(proc.get(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC)}) {
-            cover_all(proc, std::array{name}, place);
-        }
-    }
 }
 
 } // namespace berth::local
