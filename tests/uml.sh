@@ -20,6 +20,17 @@ cases=(adoption boundaries commands copies crowds ends fairness inside isolation
     outcomes output pausing progress quota reach repeats save_on_end sessions setup stopping survival
     templates terms variables whole)
 use_disk -t ext4 /dev/ubda
+# A program that core_pattern names runs as root on every crash of this machine, but not on one inside.
+printf '#!/bin/sh\necho "$1" >>/mnt/crashes\ncat >/dev/null\n' >/mnt/handler
+chmod 755 /mnt/handler
+echo '|/mnt/handler %e' >/proc/sys/kernel/core_pattern
+BERTH_STATE_DIR=/mnt/crash "$build/server/berth" call bash_exec \
+    '{"command":"ulimit -c 0; cp /bin/sh inside; ./inside -c \"kill -SEGV \\$\\$\"; true"}'
+cp /bin/sh /mnt/outside
+(ulimit -c 0; /mnt/outside -c 'kill -SEGV $$')
+until grep outside /mnt/crashes; do sleep 0.1; done
+! grep inside /mnt/crashes || status=1
+echo core >/proc/sys/kernel/core_pattern
 "$build/server/berth" doctor || status=1
 "$build/tests/unit/local/machine-tests" || status=1
 BERTH_TEST_AS_USER=1 "$build/tests/unit/local/machine-tests" || status=1

@@ -35,6 +35,14 @@ inline sock_filter load_argument(unsigned index)
     return load(offsetof(seccomp_data, args) + index * sizeof(std::uint64_t) + low_half);
 }
 
+/// The other one: a pointer is nullptr only where both are 0.
+inline sock_filter load_upper_half(unsigned index)
+{
+    constexpr std::size_t upper_half = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 4 : 0;
+    return load(offsetof(seccomp_data, args) + index * sizeof(std::uint64_t) + upper_half);
+}
+
+/// With 0 as if it had been done.
 inline sock_filter refuse(int error)
 {
     return statement(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error));

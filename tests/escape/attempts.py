@@ -193,6 +193,13 @@ def set_user_id(_):
     raise Refused("as before")
 
 
+@attempt("48", "have the host's core_pattern run its program on a crash", "seccomp")
+def crash(_):
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # What is 1 is the only limit under which the kernel runs none.
+    expect(resource.getrlimit(resource.RLIMIT_CORE) != (1, 1), "no crash is told")
+
+
 @attempt("12", "make a device node", "landlock")
 def device_node(_):
     # A whiteout, the one that the kernel itself lets everybody make.

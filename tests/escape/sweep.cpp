@@ -45,14 +45,16 @@ struct Call {
                      : "memory", "r8", "r9", "r10", "r11");
         return result;
     }
-    register long r10 asm("r10") = call.arguments[3];
-    register long r8 asm("r8") = call.arguments[4];
-    register long r9 asm("r9") = call.arguments[5];
+    // Before the registers have theirs: without optimization a subscript is a call, which uses
+    // them.
+    const auto [first, second, third, fourth, fifth, sixth] = call.arguments;
+    register long r10 asm("r10") = fourth;
+    register long r8 asm("r8") = fifth;
+    register long r9 asm("r9") = sixth;
     long result = 0;
     asm volatile("syscall"
                  : "=a"(result)
-                 : "a"(call.number), "D"(call.arguments[0]), "S"(call.arguments[1]),
-                   "d"(call.arguments[2]), "r"(r10), "r"(r8), "r"(r9)
+                 : "a"(call.number), "D"(first), "S"(second), "d"(third), "r"(r10), "r"(r8), "r"(r9)
                  : "rcx", "r11", "memory");
     return result;
 }

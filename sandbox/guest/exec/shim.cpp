@@ -84,7 +84,7 @@ void soft_limit(int resource, std::uint64_t value) noexcept
 
 void set_limits(const ShimPlan& plan) noexcept
 {
-    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CORE, 1); // 0 would not keep a program that core_pattern names from being run
     if (plan.limit_nofile != 0) {
         limit(RLIMIT_NOFILE, plan.limit_nofile);
     }

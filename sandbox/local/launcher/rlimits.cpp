@@ -26,6 +26,16 @@ void widen(Resource resource, rlim_t least = RLIM_INFINITY)
     }
 }
 
+/// For good, or lower where whoever starts the launcher may not have that much.
+void fix(Resource resource, rlim_t value)
+{
+    rlimit now{};
+    require(::getrlimit(resource, &now) == 0, "rlimits", "getrlimit");
+    const rlim_t most = std::min(now.rlim_max, value);
+    const rlimit fixed{.rlim_cur = most, .rlim_max = most};
+    require(::setrlimit(resource, &fixed) == 0, "rlimits", "setrlimit");
+}
+
 } // namespace
 
 void set_resource_limits()
@@ -38,9 +48,13 @@ void set_resource_limits()
     }
     constexpr rlim_t usual_stack = 8UL * 1024 * 1024; // without a limit the kernel lays out memory
     widen(RLIMIT_STACK, usual_stack);                 // in another way
-    // A core file holds what the process knew, and a host's core_pattern runs a program on it.
-    const rlimit none{.rlim_cur = 0, .rlim_max = 0};
-    require(::setrlimit(RLIMIT_CORE, &none) == 0, "rlimits", "RLIMIT_CORE");
+    // A core file holds what the process knew, and a host's core_pattern runs a program on it, with
+    // root's rights and outside. That it does under the limit 0 too, and under 1 alone it does not
+    // (core_pattern's own guard against a handler that crashes); the filter keeps it at that.
+    fix(RLIMIT_CORE, 1);
+    // Of a user who may have a sound server go before everything else, commands may not.
+    fix(RLIMIT_RTPRIO, 0);
+    fix(RLIMIT_NICE, 0);
     rlimit files{};
     require(::getrlimit(RLIMIT_NOFILE, &files) == 0, "rlimits", "getrlimit RLIMIT_NOFILE");
     files.rlim_cur = files.rlim_max;

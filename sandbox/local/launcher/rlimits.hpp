@@ -2,10 +2,10 @@
 
 namespace berth::local {
 
-/// Of the launcher and, inherited, the guest: no core files, as many descriptors as the host
-/// allows, and of processor time, memory, processes and file size no other limit than cgroups and
-/// settings set; for an ordinary user the hard limits stay. Those of the commands are the guest's
-/// to set.
+/// Of the launcher and, inherited, the guest: no core files nor a host's program that takes
+/// them, no priority over others, as many descriptors as the host allows, and of processor time,
+/// memory, processes and file size no other limit than cgroups and settings set; for an ordinary
+/// user the hard limits stay. Those of the commands are the guest's to set.
 void set_resource_limits();
 
 /// Where the operator has the server spared when the host is out of memory (a negative

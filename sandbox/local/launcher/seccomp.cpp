@@ -16,6 +16,7 @@
 #include <tuple>
 
 #include <linux/audit.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -142,6 +143,38 @@ FilterProgram front()
     return code;
 }
 
+/// RLIMIT_CORE stays what rlimits.cpp has set: at 0, which a program may always set, the kernel
+/// runs what the host's core_pattern names on the program's crash. Who lowers it wants no core
+/// file, and gets none; gpg and others end where that is refused. Whoever asks for the old limit by
+/// the same call would have to be told it. Begins and ends with the number loaded.
+FilterProgram core_limit()
+{
+    using namespace berth::seccomp; // NOLINT(google-build-using-namespace): its instructions
+    constexpr int as_if_done = 0;
+    return {
+#ifdef SYS_setrlimit
+        jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_setrlimit, 0, 3),
+        load_argument(0),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CORE, 13, 0),
+        load(offsetof(seccomp_data, nr)),
+#endif
+        jump(BPF_JMP | BPF_JEQ | BPF_K, SYS_prlimit64, 0, 13),
+        load_argument(1),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CORE, 0, 10),
+        load_argument(2), // the new limit
+        jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2),
+        load_upper_half(2),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 6, 0),
+        load_argument(3), // room for the old one
+        jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2),
+        load_upper_half(3),
+        jump(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+        refuse(EPERM),
+        refuse(as_if_done),
+        load(offsetof(seccomp_data, nr)),
+    };
+}
+
 /// socket(2) by types, which stand for a protocol that is not named: DCCP's module is loaded for
 /// its type too, an inet socket of the type PACKET is one of that family, and of inet's protocols
 /// SCTP alone has SEQPACKET. Flags stand above a type. Begins and ends with the number loaded, or
@@ -172,7 +205,7 @@ FilterProgram compile_filter(bool forbid_namespaces)
         filter.add(rule);
     }
     FilterProgram program = front();
-    for (const FilterProgram& part : {socket_types(), filter.program()}) {
+    for (const FilterProgram& part : {core_limit(), socket_types(), filter.program()}) {
         program.insert(program.end(), part.begin(), part.end());
     }
     return program;

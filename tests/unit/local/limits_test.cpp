@@ -67,6 +67,26 @@ class LowLimit {
     rlimit before_{};
 };
 
+/// This process's, of one resource, for as long as it lives, where it may have so much.
+class HighLimit {
+  public:
+    HighLimit(__rlimit_resource_t resource, rlim_t high) : resource_(resource)
+    {
+        REQUIRE(::getrlimit(resource, &before_) == 0);
+        const rlimit now{.rlim_cur = high, .rlim_max = high};
+        (void)::setrlimit(resource, &now);
+    }
+
+    ~HighLimit() { ::setrlimit(resource_, &before_); }
+
+    HighLimit(const HighLimit&) = delete;
+    HighLimit& operator=(const HighLimit&) = delete;
+
+  private:
+    __rlimit_resource_t resource_;
+    rlimit before_{};
+};
+
 } // namespace
 
 TEST_CASE("the limits of the process that made a machine are not the machine's")
@@ -77,6 +97,16 @@ TEST_CASE("the limits of the process that made a machine are not the machine's")
     bench.make();
     CHECK(bench.run("ulimit -t") == seconds.gone());
     CHECK(bench.run("ulimit -s") == "8192\n");
+}
+
+TEST_CASE("no command may go before others, also where whoever made the machine may")
+{
+    const HighLimit real_time(RLIMIT_RTPRIO, 50);
+    const HighLimit nice(RLIMIT_NICE, 30);
+    Bench bench;
+    bench.make();
+    CHECK(bench.run("ulimit -H -r; ulimit -H -e") == "0\n0\n");
+    CHECK(bench.run("chrt -f 1 true 2>/dev/null || echo refused") == "refused\n");
 }
 
 TEST_CASE("as root a limit is in force where the host's kernel has its controller")
