@@ -1,6 +1,6 @@
 """Runs a program as a container runtime would: what Docker and Podman do to a process by default,
 piece by piece, made with util-linux alone. Needs root. Started as a program, it forbids user
-namespaces to the command line that follows."""
+namespaces, or all mounts, to the command line that follows."""
 
 import ctypes
 import os
@@ -27,9 +27,10 @@ for path in /proc/bus /proc/fs /proc/irq /proc/sys; do
 done
 """
 CLONE_NEWUSER = 0x10000000
-EPERM, ENOSYS = 1, 38
-NUMBERS = {"x86_64": {"unshare": 272, "clone": 56, "clone3": 435},
-           "aarch64": {"unshare": 97, "clone": 220, "clone3": 435}}
+EPERM, EACCES, ENOSYS = 1, 13, 38
+NUMBERS = {"x86_64": {"unshare": 272, "clone": 56, "clone3": 435, "mount": 165},
+           "aarch64": {"unshare": 97, "clone": 220, "clone3": 435, "mount": 40}}
+OPEN_TREE, MOVE_MOUNT, FSOPEN = 428, 429, 430  # the same everywhere
 
 
 def _statement(code, value, if_true=0, if_false=0):
@@ -52,6 +53,22 @@ def forbid_user_namespaces():
         _statement(give, errno | EPERM),
         _statement(give, errno | ENOSYS),
         _statement(give, 0x7fff0000)])
+    _install(program)
+
+
+def forbid_mounts():
+    """As AppArmor does to what ordinary users make on Ubuntu: a user namespace can be made, and its
+    capabilities are of no use."""
+    load, equal, give = 0x20, 0x15, 0x06
+    numbers = [NUMBERS[platform.machine()]["mount"], OPEN_TREE, MOVE_MOUNT, FSOPEN]
+    _install(b"".join([
+        _statement(load, 0),
+        *(_statement(equal, number, len(numbers) - place, 0) for place, number in enumerate(numbers)),
+        _statement(give, 0x7fff0000),
+        _statement(give, 0x00050000 | EACCES)]))
+
+
+def _install(program):
     buffer = ctypes.create_string_buffer(program)
     filter_program = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
@@ -61,13 +78,17 @@ def forbid_user_namespaces():
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_SECCOMP)")
 
 
-def command(arguments, *, masked=True, seccomp=False, uid=0, rootless=False, own_run=False):
+def command(arguments, *, masked=True, seccomp=False, uid=0, rootless=False, own_run=False,
+            no_mounts=False, no_namespaces=False):
     """The command line that runs `arguments` in the container: with /proc covered and user
     namespaces forbidden as Docker does both, as root with Docker's capabilities, as another user,
     or as Podman's root, who is `uid` outside and has every capability inside. `own_run`: with every
-    capability, and a /run of its own."""
-    if seccomp:
-        arguments = ["/usr/bin/python3", __file__, *arguments]
+    capability, and a /run of its own. `no_mounts`: see forbid_mounts(). `no_namespaces`: where the
+    limit of user namespaces is 0, which with `rootless` is that of the container alone."""
+    if seccomp or no_mounts:
+        arguments = ["/usr/bin/python3", __file__, "mounts" if no_mounts else "namespaces", *arguments]
+    if no_namespaces:
+        arguments = ["sh", "-ec", 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"', "sh", *arguments]
     unshare = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     script = ["sh", "-ec", MOUNTS + (MASKS if masked else "") + 'exec "$@"', "sh"]
     if own_run:
@@ -87,5 +108,5 @@ def is_possible():
 
 
 if __name__ == "__main__":
-    forbid_user_namespaces()
-    os.execvp(sys.argv[1], sys.argv[1:])
+    {"mounts": forbid_mounts, "namespaces": forbid_user_namespaces}[sys.argv[1]]()
+    os.execvp(sys.argv[2], sys.argv[2:])

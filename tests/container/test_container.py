@@ -59,7 +59,24 @@ class ContainerTest(unittest.TestCase):
         for name in ("userns", "nested-userns", "pidns", "netns", "seccomp", "guest", "proc-masks"):
             self.assertTrue(checks[name]["ok"], checks[name])
         self.assertFalse(checks["uid"]["ok"])
+        self.expect_no_cgroups(checks, **how)
         self.assertEqual(self.state.wait_for_no_leaks(), [])
+
+    def expect_no_cgroups(self, checks, **how):
+        """There are none that berth may write: each layer of theirs is named as missing, with what brings it,
+        and who insists on one is refused."""
+        told = json.loads(self.run_berth("call", "--json", "--session", "c", "session_info", **how).stdout)
+        layers = {layer["name"]: layer["in_force"] for layer in told["_meta"]["berth/result"]["layers"]}
+        for name in ("cgroup-memory", "cgroup-pids", "cgroup-cpu"):
+            self.assertFalse(layers[name], layers)
+            self.assertFalse(checks[name]["ok"], checks[name])
+            self.assertIn("cgroup", checks[name]["remedy"])
+        for command in (["doctor"], ["call", "bash_exec", '{"command":"true"}']):
+            done = self.run_berth(*command, "--require", "userns,cgroup-memory", **how)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("cgroup-memory: ", done.stderr)
+            self.assertNotIn("userns: ", done.stderr)
+        self.run_berth("sessions", "kill", "c", "--purge", **how)
 
     def expect_blocked(self, reason, remedy, **how):
         self.own_state(**how)
@@ -67,6 +84,12 @@ class ContainerTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn(reason, done.stderr + done.stdout)
         self.assertIn(remedy, done.stderr + done.stdout)
+        done = self.run_berth("doctor", "--json", **how)
+        told = json.loads(done.stdout)
+        self.assertEqual((done.returncode, told["available"]), (1, False), told)
+        self.assertIn(reason, told["reason"])
+        self.assertIn(remedy, told["remedy"])
+        self.assertEqual([check["name"] for check in told["checks"] if not check["ok"]], ["sandbox"])
         self.assertEqual(self.state.wait_for_no_leaks(), [])
 
     def expect_a_list(self, reason, remedy, **how):
@@ -157,6 +180,16 @@ class ContainerTest(unittest.TestCase):
                 self.expect_blocked("forbids user namespaces",
                                     "docker run --security-opt seccomp=unconfined", seccomp=True,
                                     masked=False, **how)
+
+    def test_a_limit_of_user_namespaces_is_named(self):
+        self.expect_blocked("user.max_user_namespaces is 0", "sysctl -w user.max_user_namespaces=15000",
+                            masked=False, uid=USER, rootless=True, no_namespaces=True)
+
+    def test_namespaces_whose_rights_are_of_no_use_are_named(self):
+        for how in ({}, {"uid": USER}):
+            with self.subTest(**how):
+                self.expect_blocked("forbids user namespaces", "--security-opt apparmor=unconfined",
+                                    masked=False, no_mounts=True, **how)
 
 
 if __name__ == "__main__":
