@@ -213,14 +213,25 @@ Observers observers_of(const std::shared_ptr<AuditLog>& audit)
     serve_stdio(application, audit);
 }
 
+int exit_status_of(const Error& error)
+{
+    return error.code() == ErrorCode::invalid_argument ? 2 : 1;
+}
+
 int diagnose(const cli::CommandLine& line, const Options& options, sandbox::Backend& backend,
              const Composition& composition)
 {
     const auto checks = composition.examine(options, backend);
     const int status = cli::show_checks(checks, backend.availability(), line.json);
-    require_known_layers(options, composition);
-    if (status == 0) {
-        insist(options, checks);
+    try {
+        require_known_layers(options, composition);
+        if (status == 0) {
+            insist(options, checks);
+        }
+    } catch (const Error& error) {
+        // Beside the report, also for who asked for JSON: that has had its document by now.
+        cli::complain(error.what(), error.hint());
+        return exit_status_of(error);
     }
     return status;
 }
@@ -344,7 +355,7 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
     } catch (const Error& error) {
         tell_of_failure(line, to_string(error.code()), error.what(), error.hint(),
                         mcp::details_of(error).value("retry_after", 0U));
-        return error.code() == ErrorCode::invalid_argument ? 2 : 1;
+        return exit_status_of(error);
     } catch (const std::exception& error) {
         const auto limit = host_limit(error);
         tell_of_failure(line, to_string(ErrorCode::internal),

@@ -1,6 +1,7 @@
 #include "sandbox/local/doctor.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/doctor_probes.hpp"
@@ -23,6 +24,7 @@ namespace {
 
 constexpr const char* sandbox_check = "sandbox";
 constexpr const char* limits_check = "rlimits";
+constexpr const char* attempts_check = "attempts";
 
 sandbox::MachineSpec throw_away_spec(sandbox::Network network, const std::string& template_name)
 {
@@ -94,20 +96,40 @@ std::string run(sandbox::Sandbox& sandbox, const std::string& script)
     return sandbox.execute(request, std::stop_token()).out.head;
 }
 
-Check try_probe(sandbox::Sandbox& sandbox, const Probe& probe)
+/// What the attempts came to. One that works gets past a layer that is said to be in force: that is
+/// worse than a layer that this host does not have, of which whoever runs berth is told.
+struct Attempts {
+    std::vector<Check> checks;
+    std::vector<std::string> worked; ///< the layers that did not hold
+
+    [[nodiscard]] Check outcome() const
+    {
+        if (worked.empty()) {
+            return {attempts_check, true, "none got past what is in force", {}};
+        }
+        return {attempts_check, false, "got past what is said to be in force: " + joined(worked),
+                "run nothing here that you do not trust, and report it: SECURITY.md says how"};
+    }
+};
+
+void try_probe(sandbox::Sandbox& sandbox, const Probe& probe, Attempts& attempts)
 {
     Check check{probe.layer, false, std::string("tried: ") + probe.attempt, {}};
     try {
         const std::string said = run(sandbox, probe.script);
         check.ok = said.ends_with("held\n");
-        check.detail += check.ok                      ? "; refused"
-                        : said.ends_with("untried\n") ? "; could not be tried: a program for it "
-                                                        "is missing in the sandbox"
-                                                      : "; it worked";
+        const bool untried = said.ends_with("untried\n");
+        if (!check.ok && !untried) {
+            attempts.worked.emplace_back(probe.layer);
+        }
+        check.detail += check.ok  ? "; refused"
+                        : untried ? "; could not be tried: a program for it is missing in the "
+                                    "sandbox"
+                                  : "; it worked";
     } catch (const std::exception& error) {
         check.detail += std::string("; could not be tried: ") + error.what();
     }
-    return check;
+    attempts.checks.push_back(std::move(check));
 }
 
 /// Not what the kernel itself lacks: nothing that the operator delegates would bring it.
@@ -132,33 +154,34 @@ std::string remedy_for(const sandbox::Layer& layer, const sandbox::MachineRecord
 
 std::vector<Check> try_layers(sandbox::Machine& machine, sandbox::Sandbox& sandbox)
 {
-    std::vector<Check> checks;
-    const auto attempts = doctor_probes();
+    Attempts attempts;
+    const auto probes = doctor_probes();
     for (const auto& layer : machine.layers()) {
-        const auto probe = std::find_if(attempts.begin(), attempts.end(),
+        const auto probe = std::find_if(probes.begin(), probes.end(),
                                         [&](const Probe& p) { return layer.name == p.layer; });
-        if (layer.in_force && probe != attempts.end()) {
-            checks.push_back(try_probe(sandbox, *probe));
+        if (layer.in_force && probe != probes.end()) {
+            try_probe(sandbox, *probe, attempts);
         } else {
-            checks.push_back(
+            attempts.checks.push_back(
                 {layer.name, layer.in_force, layer.detail, remedy_for(layer, machine.record())});
         }
     }
-    for (const auto& probe : attempts) {
+    for (const auto& probe : probes) {
         const auto& layers = machine.layers();
         if (std::none_of(layers.begin(), layers.end(),
                          [&](const sandbox::Layer& layer) { return layer.name == probe.layer; })) {
-            checks.push_back(try_probe(sandbox, probe));
+            try_probe(sandbox, probe, attempts);
         }
     }
-    return checks;
+    attempts.checks.push_back(attempts.outcome());
+    return attempts.checks;
 }
 
 } // namespace
 
 std::vector<std::string> check_names()
 {
-    std::vector<std::string> names{sandbox_check, limits_check};
+    std::vector<std::string> names{sandbox_check, limits_check, attempts_check};
     for (const auto& layer : layers_of({}, {}, {}, {}, {})) {
         names.push_back(layer.name);
     }

@@ -21,6 +21,9 @@ using nlohmann::json;
 /// The check of a backend's doctor that fails where it could make no machine, though it may well be
 /// available: the attempt has shown more than the probe.
 constexpr std::string_view creation_check = "create";
+/// That of what a sandbox is attacked with, which fails where a layer that is in force did not
+/// hold.
+constexpr std::string_view attempts_check = "attempts";
 /// And that of one whose machines somebody else makes, who is asked by it alone.
 constexpr std::string_view service_check = "e2b-api";
 
@@ -223,11 +226,12 @@ Outcome list_sessions(session::SessionManager& sessions)
 
 int show_checks(const std::vector<Check>& checks, const sandbox::Availability& found, bool as_json)
 {
-    const bool was_made = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
-        return check.name == creation_check && !check.ok;
-    });
+    const bool was_made_and_held =
+        std::none_of(checks.begin(), checks.end(), [](const Check& check) {
+            return (check.name == creation_check || check.name == attempts_check) && !check.ok;
+        });
     const auto availability = with_service(checks, found);
-    const int status = availability.available && was_made ? 0 : 1;
+    const int status = availability.available && was_made_and_held ? 0 : 1;
     if (as_json) {
         json list = json::array();
         for (const auto& check : checks) {

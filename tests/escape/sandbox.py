@@ -23,15 +23,19 @@ class EscapeTest(unittest.TestCase):
         os.chmod(path, 0o755)
         return pathlib.Path(path)
 
+    def lacking(self, without):
+        """The environment of a server whose sandboxes lack the layers `without`, by a launcher that was built
+        so."""
+        if not without:
+            return {}
+        programs = self.folder()
+        launcher = os.environ["BERTH_LAUNCHER_WITHOUT_" + without.upper().replace(" ", "_")]
+        os.symlink(launcher, programs / "berth-launcher")
+        os.symlink(os.environ["BERTH_GUEST"], programs / "berth-guest")
+        return {"BERTH_LIBEXEC_DIR": str(programs)}
+
     def start(self, *arguments, without=None, env=(), pass_fds=()):
-        """A server whose sandbox lacks the layers `without`, by a launcher that was built so."""
-        environment = dict(env)
-        if without:
-            programs = self.folder()
-            launcher = os.environ["BERTH_LAUNCHER_WITHOUT_" + without.upper().replace(" ", "_")]
-            os.symlink(launcher, programs / "berth-launcher")
-            os.symlink(os.environ["BERTH_GUEST"], programs / "berth-guest")
-            environment["BERTH_LIBEXEC_DIR"] = str(programs)
+        environment = {**dict(env), **self.lacking(without)}
         state = StateDirectory()
         state.__enter__()
         self.addCleanup(state.__exit__, None, None, None)

@@ -323,6 +323,10 @@ class CommandLineTest(Bench):
                                       "--require", layer)
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertIn("seccomp", done.stdout)
+                done = self.run_berth(self.state.path / "s", "doctor", "--json", "--network", "host",
+                                      "--require", layer)
+                self.assertEqual((done.returncode, json.loads(done.stdout)["available"]), (status, True), done)
+                self.assertEqual(f'"{layer}"' in done.stderr or f"{layer}: " in done.stderr, status != 0, done)
 
     def test_a_call_without_a_session_says_that_jobs_and_files_went_with_it(self):
         for command, told in (("sleep 9 >/dev/null 2>&1 &", True), ("seq 100000", True),

@@ -67,10 +67,10 @@ void expect_checks(const std::vector<Check>& checks, const std::set<std::string>
     }
     const auto known = check_names();
     CHECK(names == std::set<std::string>(known.begin(), known.end()));
-    for (const char* name :
-         {"sandbox", "userns", "nested-userns", "pidns", "mountns", "ipcns", "utsns", "cgroupns",
-          "netns", "seccomp", "landlock", "uid", "cgroup-memory", "cgroup-pids", "cgroup-cpu",
-          "cgroup-kill", "guest", "proc-masks", "quota"}) {
+    for (const char* name : {"sandbox",     "userns", "nested-userns", "pidns",       "mountns",
+                             "ipcns",       "utsns",  "cgroupns",      "netns",       "seccomp",
+                             "landlock",    "uid",    "cgroup-memory", "cgroup-pids", "cgroup-cpu",
+                             "cgroup-kill", "guest",  "proc-masks",    "quota",       "attempts"}) {
         CAPTURE(name);
         CHECK(names.contains(name));
     }

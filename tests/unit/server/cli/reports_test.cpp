@@ -89,12 +89,14 @@ TEST_CASE("one remedy for several checks is told once, behind the last of them")
     CHECK(text.find("remedy: mend d\n") != std::string::npos);
 }
 
-TEST_CASE("the doctor's status tells whether a machine could be made, whatever the probe said")
+TEST_CASE("the doctor's status tells whether a machine could be made and held, whatever was probed")
 {
     for (const bool as_json : {false, true}) {
         (void)captured(STDOUT_FILENO, [&] {
             const sandbox::Availability available{.available = true, .reason = {}, .remedy = {}};
             CHECK(cli::show_checks({{"create", false, "no", ""}}, available, as_json) == 1);
+            CHECK(cli::show_checks({{"attempts", false, "no", ""}}, available, as_json) == 1);
+            CHECK(cli::show_checks({{"attempts", true, "", ""}}, available, as_json) == 0);
             CHECK(cli::show_checks({{"uid", false, "no", ""}}, available, as_json) == 0);
         });
     }
