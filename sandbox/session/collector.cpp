@@ -113,10 +113,15 @@ void Collector::clear_up(const std::string& key, Round& round)
         round.collected.silent.push_back(name_of(key));
         round.collected.lapse = std::max(round.collected.lapse, *ended.lapses_in);
     }
-    if (!round.homes.old && !round.homes.older_than) {
-        return;
+    const bool removes = round.homes.old || round.homes.older_than;
+    if (!removes && backend_.is_bound_to_host()) {
+        return; // where none comes late
     }
     const auto record = registry_.find(key);
+    round.collected.late += record && !record->late.empty() ? 1U : 0U;
+    if (!removes) {
+        return;
+    }
     if (record && is_on_another(*record, backend_.name())) {
         ++round.collected.others;
     } else if (record && has_no_machine(*record) && owes_files(*record)) {

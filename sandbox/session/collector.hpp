@@ -35,6 +35,8 @@ struct Collected {
     std::vector<std::string> silent;
     /// In how long that is known of all of them.
     std::chrono::milliseconds lapse{0};
+    /// Sessions of which a machine may still come that nobody waits for.
+    std::size_t late = 0;
     bool in_time = false; ///< the time was enough to come to all
 
     /// Nothing is left to whoever comes next.

@@ -20,20 +20,46 @@ constexpr std::chrono::seconds collect_time{10};
 /// Of a server's own, and between two of them.
 constexpr int collect_rounds = 4;
 constexpr std::chrono::seconds collect_pause{5};
+/// The first one, each that follows is twice as long. So what comes is not there for much longer
+/// than it took to come, the fifth look is after E2B has given up, and the last one after the books
+/// let go of its number (late_machines.cpp).
+constexpr std::chrono::seconds late_pause{5};
+constexpr std::chrono::seconds last_late_pause{160};
 constexpr std::chrono::seconds close_time{1};
 /// The guest knows some seconds after its wake that nobody has read a result.
 constexpr std::chrono::minutes doubt_lasts{1};
 
 /// What others are at just then is looked at again: they may be about to die, or what they make or
-/// end has no other server that comes to it for long.
-void collect_patiently(Parts& parts, const Homes& homes, const std::stop_token& stop)
+/// end has no other server that comes to it for long. Longer what may come of a creation that was
+/// given up: nobody else may look for that either, and it costs.
+void collect_patiently(Parts& parts, Homes homes, const std::stop_token& stop)
 {
-    for (int left = collect_rounds; left > 0; --left) {
+    auto pause = late_pause;
+    for (int round = 1;; ++round) {
         const auto found = parts.collector.collect(Deadline::after(collect_time), stop, homes);
-        if ((found.busy.empty() && found.silent.empty()) || stop.stop_requested()) {
+        const bool is_disturbed =
+            round < collect_rounds && !(found.busy.empty() && found.silent.empty());
+        const bool awaits = found.late > 0 && pause <= last_late_pause;
+        if (stop.stop_requested() || !(is_disturbed || awaits)) {
             return;
         }
-        sandbox::wait_for(std::max<std::chrono::milliseconds>(collect_pause, found.lapse), stop);
+        if (is_disturbed) {
+            sandbox::wait_for(std::max<std::chrono::milliseconds>(collect_pause, found.lapse),
+                              stop);
+            continue;
+        }
+        homes = {}; // all else is done
+        sandbox::wait_for(pause, stop);
+        pause *= 2;
+    }
+}
+
+void collect_quietly(Parts& parts, const Homes& homes, const std::stop_token& stop) noexcept
+{
+    try {
+        collect_patiently(parts, homes, stop);
+    } catch (const std::exception&) {
+        return; // the next server tries again
     }
 }
 
@@ -119,16 +145,49 @@ Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool
 
 void SessionManager::Implementation::start_collector(const Homes& homes)
 {
-    std::call_once(collector_started_, [&] {
-        const std::lock_guard lock(mutex_);
-        collecting_ = std::jthread([parts = parts_, homes](const std::stop_token& stop) {
-            try {
-                collect_patiently(*parts, homes, stop);
-            } catch (const std::exception&) {
-                return; // the next server tries again
-            }
-        });
-    });
+    std::call_once(collector_started_, [&] { collect(homes, std::chrono::seconds(0)); });
+}
+
+void SessionManager::Implementation::collect_late() noexcept
+{
+    try {
+        collect({}, late_pause);
+    } catch (const std::exception&) {
+        return; // no thread to be had: the next server sees to it
+    }
+}
+
+/// By one thread: what is wanted while it is at work it does afterwards.
+void SessionManager::Implementation::collect(const Homes& homes, std::chrono::seconds pause)
+{
+    const std::lock_guard lock(mutex_);
+    if (closed_) {
+        return;
+    }
+    if (std::exchange(collects_, true)) {
+        collects_again_ = true;
+        return;
+    }
+    try {
+        collecting_ =
+            std::jthread([this, homes = homes, pause](const std::stop_token& stop) mutable {
+                do {
+                    sandbox::wait_for(pause, stop);
+                    collect_quietly(*parts(), std::exchange(homes, {}), stop);
+                    pause = late_pause;
+                } while (goes_on_collecting(stop));
+            });
+    } catch (...) {
+        collects_ = false;
+        throw;
+    }
+}
+
+bool SessionManager::Implementation::goes_on_collecting(const std::stop_token& stop)
+{
+    const std::lock_guard lock(mutex_);
+    collects_ = std::exchange(collects_again_, false) && !stop.stop_requested();
+    return collects_;
 }
 
 void SessionManager::Implementation::leave_commands() noexcept

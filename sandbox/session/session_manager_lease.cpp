@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/left_behind.hpp"
 #include "sandbox/session/replaced_mounts.hpp"
 #include "sandbox/session/session_manager_state.hpp"
 #include "sandbox/session/terms.hpp"
@@ -192,10 +193,25 @@ bool SessionManager::Implementation::goes_on_with_held(Slot& slot, const Parts& 
     return true;
 }
 
+/// What is given up may come when no call of the session does that would end it.
+MachineKeeper::Obtained
+SessionManager::Implementation::obtain_or_look_later(MachineKeeper& keeper,
+                                                     const MachineKeeper::Wanted& wanted)
+try {
+    auto obtained = keeper.obtain(wanted);
+    if (!obtained.record.late.empty()) {
+        collect_late();
+    }
+    return obtained;
+} catch (const sandbox::LeftBehind&) {
+    collect_late();
+    throw;
+}
+
 void SessionManager::Implementation::make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,
                                                   const MachineKeeper::Wanted& wanted)
 {
-    auto obtained = parts->keeper.obtain(wanted);
+    auto obtained = obtain_or_look_later(parts->keeper, wanted);
     if (obtained.sandbox != wanted.held) {
         obtained.sandbox->attend();
         obtained.sandbox->rests_after(obtained.record.made_with

@@ -11,6 +11,7 @@
 #include "sandbox/session/slot.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -81,7 +82,10 @@ class SessionManager::Implementation {
     Ended kill(const SessionId& id, bool purge, AtEnd files);
     Ended kill_listed(const std::string& shown, bool purge, AtEnd files);
 
+    /// Once in its life, at its beginning.
     void start_collector(const Homes& homes);
+    /// What was given up just now may still come.
+    void collect_late() noexcept;
     void leave_commands() noexcept;
     void close() noexcept;
 
@@ -93,11 +97,15 @@ class SessionManager::Implementation {
     Ended end(const std::string& key, const std::string& session, bool purge, AtEnd files);
     std::shared_ptr<Slot> slot_of(const SessionId& id);
     std::shared_ptr<Slot> slot_with(const std::string& key);
+    void collect(const Homes& homes, std::chrono::seconds pause);
+    [[nodiscard]] bool goes_on_collecting(const std::stop_token& stop);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot,
                                   const std::shared_ptr<Parts>& parts);
     void obtain(Slot& slot, const std::shared_ptr<Parts>& parts, const std::stop_token& stop);
     bool goes_on_with_held(Slot& slot, const Parts& parts, const MachineKeeper::Wanted& wanted);
     void take_untold(const std::shared_ptr<Slot>& slot, const std::shared_ptr<Parts>& parts);
+    MachineKeeper::Obtained obtain_or_look_later(MachineKeeper& keeper,
+                                                 const MachineKeeper::Wanted& wanted);
     void make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,
                       const MachineKeeper::Wanted& wanted);
 
@@ -107,7 +115,7 @@ class SessionManager::Implementation {
 
     std::shared_ptr<sandbox::Backend> backend_;
     std::shared_ptr<Registry> registry_; ///< a lease may outlive the server
-    std::mutex mutex_;                   ///< guards parts_, slots_ and collecting_
+    std::mutex mutex_;                   ///< guards parts_, slots_ and collecting_ with its marks
     std::shared_ptr<Parts> parts_;
     KeyFinder key_finder_;
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
@@ -115,6 +123,8 @@ class SessionManager::Implementation {
     std::atomic<bool> leaving_{false};
     LateTeller teller_;
     std::once_flag collector_started_;
+    bool collects_ = false;       ///< collecting_ is at work
+    bool collects_again_ = false; ///< and goes on with what was wanted meanwhile
     std::jthread collecting_;
     Settler settler_; ///< last: its thread uses the others
 };

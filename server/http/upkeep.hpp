@@ -30,7 +30,8 @@ class Upkeep {
     using Clock = std::chrono::steady_clock;
 
     void run(const std::stop_token& stop);
-    void collect(const std::stop_token& stop);
+    /// Whether more is to come soon.
+    [[nodiscard]] bool collect(const std::stop_token& stop);
 
     sandbox::Backend& backend_;
     session::SessionManager manager_;

@@ -25,9 +25,9 @@ class LateOnE2bTest(ParityTest):
         books = e2b.emulator().books()
         return next((state for state in ("running", "paused") if box in books[state]), books["ended"].get(box))
 
-    def kill_while_it_makes(self, *session):
+    def kill_while_it_makes(self, *session, late=LATE):
         """A server whose box comes some seconds after its death."""
-        e2b.emulator().fault(**MAKING, late=LATE, delay=LATE + 2, status=504)
+        e2b.emulator().fault(**MAKING, late=late, delay=late + 2, status=504)
         e2b.emulator().counts(clear=True)
         server = self.start(*session)
         server.call_async("bash_exec", {"command": "true"})
@@ -66,6 +66,34 @@ class LateOnE2bTest(ParityTest):
         server.list_tools()
         self.wait_until(lambda: self.state_of(box) == "killed", 20, "its end")
         self.assertEqual(self.made(), [box])
+
+    def await_its_end(self, known=()):
+        """Nobody comes to it but servers that run already."""
+        box = self.await_the_box(known)
+        self.assertEqual(self.state_of(box), "running")
+        self.wait_until(lambda: self.state_of(box) == "killed", 20, "its end")
+
+    def test_a_server_that_started_before_it_ends_it(self):
+        """At once after the first was killed."""
+        self.kill_while_it_makes("--session", "made", late=3)
+        self.start("--session", "another").list_tools()
+        self.await_its_end()
+
+        self.before |= set(self.made())
+        self.kill_while_it_makes("--session", "made", late=4)
+        server = self.start("--session", "made")
+        self.assertFalse(server.call_tool("bash_exec", {"command": "true"}).is_error)
+        (used,) = self.made()
+        self.await_its_end([used])
+        self.assertEqual(self.state_of(used), "running")
+        server.close()
+
+    def test_the_server_that_gave_it_up_ends_it(self):
+        e2b.emulator().fault(**MAKING, late=3, status=500)
+        server = self.start("--session", "made")
+        found = server.call_tool("bash_exec", {"command": "true"})
+        self.assertEqual(found.error["code"], "sandbox_unavailable", found)
+        self.await_its_end()
 
     def test_it_comes_behind_the_next_one(self):
         """Whose files stay."""
