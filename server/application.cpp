@@ -112,8 +112,8 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
     };
     configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
                                const std::stop_token& stop, tools::Told& told,
-                               const tools::Progress& progress) {
-        return run(tool, arguments, stop, told, progress);
+                               const tools::Progress& progress, const tools::Hold& hold) {
+        return run(tool, arguments, stop, told, progress, hold);
     };
     if (observers.read) {
         configuration.begin_read = [this, observe = std::move(observers.read)] {
@@ -173,8 +173,8 @@ std::string Application::session_text(const std::stop_token& stop)
         }
     };
     try {
-        const auto result =
-            run(*tools::find_tool("session_info"), nlohmann::json::object(), stop, told, {});
+        const auto result = run(*tools::find_tool("session_info"), nlohmann::json::object(), stop,
+                                told, {}, [](std::size_t /*bytes*/) {}); // what it holds is small
         tell_again();
         return rpc::to_text(*result.data);
     } catch (...) {
@@ -231,7 +231,7 @@ sandbox::Availability Application::availability(const session::SessionFacts* kno
 
 tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& arguments,
                                const std::stop_token& stop, tools::Told& told,
-                               const tools::Progress& progress)
+                               const tools::Progress& progress, const tools::Hold& hold)
 {
     const auto in_force = settings();
     tools::Context context{.sessions = sessions_,
@@ -241,7 +241,8 @@ tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& a
                            .anonymous = options_->session.principal.empty(),
                            .stop = stop,
                            .told = {},
-                           .progress = progress};
+                           .progress = progress,
+                           .hold = hold};
     try {
         auto result = tools::run_tool(tool, context, arguments);
         told = std::move(context.told);

@@ -58,7 +58,7 @@ class Application {
   private:
     [[nodiscard]] tools::Result run(const tools::Entry& tool, const nlohmann::json& arguments,
                                     const std::stop_token& stop, tools::Told& told,
-                                    const tools::Progress& progress);
+                                    const tools::Progress& progress, const tools::Hold& hold);
     [[nodiscard]] session::Settings session_settings();
     [[nodiscard]] std::string instructions();
     /// Null: there are none.

@@ -26,6 +26,11 @@ namespace {
 
 /// What the guest is asked for at most: a budget in characters may need four bytes for each.
 constexpr std::uint64_t widest_character = 4;
+/// What is held beside other results without being counted: so much comes with one request.
+constexpr std::uint64_t uncounted = 96ULL * 1024;
+/// Of a picture, the file and twice its base64, in the result and in the message; of a notebook,
+/// its text and what is made of that.
+constexpr std::uint64_t held_for_a_byte = 4;
 
 /// Bytes whose base64 fits into the budget.
 std::uint64_t base64_budget(const Settings& settings)
@@ -44,6 +49,28 @@ protocol::ReadFileReply ask(Context& context, const protocol::ReadFileRequest& r
     return with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
         return sandbox.read_file(request, context.stop);
     });
+}
+
+bool is_larger(const protocol::ReadFileReply& reply, std::uint64_t most)
+{
+    return reply.size > uncounted && reply.size <= most;
+}
+
+/// A picture that is large is described first: many that are read at once must not cost memory
+/// before there is room for them.
+protocol::ReadFileReply ask_counted(Context& context, const ReadFile::Args& args)
+{
+    auto request = ReadFile::request(args, context.settings);
+    const auto most = request.image_limit;
+    request.image_limit = std::min(most, uncounted);
+    auto reply = ask(context, request);
+    if (!args.base64 && reply.kind == protocol::FileKind::binary &&
+        reply.mime_type.starts_with("image/") && is_larger(reply, most)) {
+        context.hold(reply.size * held_for_a_byte);
+        request.image_limit = reply.size;
+        reply = ask(context, request);
+    }
+    return reply;
 }
 
 bool names_notebook(const ReadFile::Args& args)
@@ -97,8 +124,13 @@ Attempt read_notebook(Context& context, const ReadFile::Args& args)
     protocol::ReadFileRequest whole;
     whole.path = args.path;
     whole.encoding = protocol::Encoding::bytes;
-    whole.limit = max_notebook_size;
-    const auto reply = ask(context, whole);
+    whole.limit = uncounted;
+    auto reply = ask(context, whole);
+    if (is_larger(reply, max_notebook_size)) {
+        context.hold(reply.size * held_for_a_byte);
+        whole.limit = max_notebook_size;
+        reply = ask(context, whole);
+    }
     if (reply.kind == protocol::FileKind::directory) {
         return {};
     }
@@ -232,7 +264,7 @@ Result ReadFile::run(Context& context, const Args& args)
         }
         note = std::move(attempt.note);
     }
-    auto reply = ask(context, request(args, context.settings));
+    auto reply = ask_counted(context, args);
     if (reply.kind == protocol::FileKind::binary && !args.raw && !args.base64) {
         if (reply.mime_type == pdf_type) {
             return pdf_text(context, args, reply);

@@ -48,6 +48,10 @@ struct Settings {
 /// characters. Never blocks; of what comes faster than a client is told, the last is.
 using Progress = std::function<void(std::string message)>;
 
+/// Told how many bytes a call is about to hold for its result, where they are many; throws
+/// Error(busy) where other calls hold too much for so long that it is not waited for.
+using Hold = std::function<void(std::size_t bytes)>;
+
 /// At the top of a result.
 using Told = session::Told;
 
@@ -62,6 +66,7 @@ struct Context {
     Told told;              ///< filled by tools
     /// Empty unless the client wants to see how far the call is.
     Progress progress = {};
+    Hold hold = [](std::size_t /*bytes*/) {}; ///< by default nobody counts
 };
 
 /// A picture in the result, beside the text.

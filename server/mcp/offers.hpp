@@ -1,6 +1,7 @@
 #pragma once
 
 #include "server/mcp/request_context.hpp"
+#include "tools/tool.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -70,10 +71,9 @@ class Resources {
     [[nodiscard]] virtual ResourcePage list(const std::string& from,
                                             const std::stop_token& stop) = 0;
     [[nodiscard]] virtual std::vector<ResourceTemplate> templates() = 0;
-    /// Told how many bytes are about to be read; throws Error(busy) where there is no room.
-    using Hold = std::function<void(std::size_t bytes)>;
+    using Hold = tools::Hold;
 
-    /// Throws Error(not_found).
+    /// `hold` is told of the bytes before they are read. Throws Error(not_found).
     [[nodiscard]] virtual ResourceContent read(const std::string& uri, const std::stop_token& stop,
                                                const Hold& hold) = 0;
     /// Of an argument of the template. Nothing: there is no such template or argument.

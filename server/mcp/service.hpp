@@ -22,10 +22,11 @@
 namespace berth::mcp {
 
 /// Runs a tool in the session of this server; what the agent must be told once is in `told` then,
-/// also when it throws. `progress`: empty unless the client gave a token.
+/// also when it throws. `progress`: empty unless the client gave a token. `hold`: see
+/// tools::Context.
 using Runner = std::function<tools::Result(
     const tools::Entry& tool, const nlohmann::json& arguments, const std::stop_token& stop,
-    tools::Told& told, const tools::Progress& progress)>;
+    tools::Told& told, const tools::Progress& progress, const tools::Hold& hold)>;
 
 /// How a call ended, for the log, which must not have what it points to: that is for whoever keeps
 /// secrets out of what he takes of it.

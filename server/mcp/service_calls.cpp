@@ -25,6 +25,9 @@ namespace {
 
 using nlohmann::json;
 
+/// Of a result that is large, until others have left: as long as a command waits for its turn.
+constexpr std::chrono::seconds patience_for_room{3};
+
 /// They may be left out.
 const json& arguments_of(const json& params)
 {
@@ -262,7 +265,9 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
     std::string message;
     auto receipt = std::make_shared<sandbox::Receipt>();
     try {
-        auto result = configuration_.run(tool, arguments, call->stop_token(), told, progress);
+        auto result =
+            configuration_.run(tool, arguments, call->stop_token(), told, progress,
+                               [&](std::size_t bytes) { call->hold(bytes, patience_for_room); });
         take_end(report, result.data.get());
         auto notices = told.notices;
         if (result.unsuccessful.empty()) {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace berth::rpc {
@@ -45,7 +47,9 @@ Call::~Call()
 
 void Call::close() noexcept
 {
-    std::call_once(closed_, on_closed_);
+    if (!closed_.test_and_set()) {
+        on_closed_();
+    }
 }
 
 bool Call::answer(std::string text)
@@ -61,12 +65,23 @@ bool Call::answer(std::string text)
     return true;
 }
 
-void Call::hold(std::size_t bytes)
+void Call::hold(std::size_t bytes, std::chrono::milliseconds patience)
 {
-    if ((room_ && !room_(bytes)) || !answers_->hold(bytes)) {
-        throw Error(ErrorCode::busy,
-                    "what is held for other requests leaves no room for its answer",
-                    "Send this one again when some of them are answered.");
+    constexpr std::chrono::milliseconds between_looks{20};
+    const auto until = std::chrono::steady_clock::now() + patience;
+    // First what the peer may have at most: who waits for that must not keep the others' room.
+    bool is_peers = false;
+    for (;;) {
+        is_peers = is_peers || answers_->hold(bytes);
+        if (is_peers && (!room_ || room_(bytes))) {
+            return;
+        }
+        if (stop_token().stop_requested() || std::chrono::steady_clock::now() >= until) {
+            throw Error(ErrorCode::busy,
+                        "what is held for other requests leaves no room for its answer",
+                        "Send this one again when some of them are answered.");
+        }
+        std::this_thread::sleep_for(between_looks);
     }
 }
 

@@ -48,8 +48,9 @@ class Call {
     [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_.get_token(); }
 
     /// Counts what is held for the answer with the messages that are worked on, before it is held:
-    /// many that read at once, and take no answer, cost no memory without end. Throws Error(busy).
-    void hold(std::size_t bytes);
+    /// many that read at once, and take no answer, cost no memory without end. Throws Error(busy)
+    /// where there is no room for so long, or the call is cancelled meanwhile.
+    void hold(std::size_t bytes, std::chrono::milliseconds patience = {});
 
     /// `result` is JSON text. False when the call was answered or cancelled before.
     bool reply(const std::string& result);
@@ -96,7 +97,7 @@ class Call {
     std::function<void()> on_closed_;
     std::shared_ptr<Questions> questions_;
     std::function<bool(std::size_t bytes)> room_;
-    std::once_flag closed_;
+    std::atomic_flag closed_; ///< a std::once_flag would ask the kernel to wake nobody each time
     std::stop_source stop_;
     std::atomic<State> state_{State::open};
     /// Held while something is sent, so that no notification follows the answer. cancel() does

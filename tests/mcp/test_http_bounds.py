@@ -1,6 +1,7 @@
 """What one principal can hold of an HTTP server: memory of what it reads, places of connections and
 of calls, whatever tokens it comes with and whether its clients wait for their answers."""
 
+import concurrent.futures
 import json
 import pathlib
 import sys
@@ -10,13 +11,21 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from bench import request
-from http_bench import Connection, HttpBench, bearer, token_file
+from http_bench import JSON, Connection, HttpBench, bearer, token_file
 from test_http_issuer import TOKENS, IssuerBench
 
 MEGABYTE = 1 << 20
 # Of all that is held 256 MiB, of which a principal has a quarter.
 SHARE = 64
 READERS = 120
+# A GIF with a comment of 3.6 MB, which is within read.image as base64.
+MAKE_PICTURE = """python3 - <<'end'
+import pathlib
+head = b"GIF89a" + bytes([1, 0, 1, 0, 128, 0, 0, 0, 0, 0, 255, 255, 255])
+comment = b"!\\xfe" + (b"\\xff" + b"x" * 255) * 14000 + bytes(1)
+image = bytes([0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0])
+(pathlib.Path.home() / "large.gif").write_bytes(head + comment + image + b";")
+end"""
 
 
 class ReadTest(HttpBench):
@@ -61,6 +70,46 @@ class ReadTest(HttpBench):
         self.assertLess(most - before, SHARE + 40)
         self.wait_for(lambda: "result" in self.modern("resources/read", read, **headers).message,
                       timeout=20)
+
+
+class PictureTest(HttpBench):
+    def test_pictures_that_are_read_at_once_stay_within_a_principal_s_share(self):
+        """Also before their results are made, however many ask; and each that can wait is answered."""
+        self.serve(auth=("--token-file", token_file(
+            self.state.path / "tokens.toml",
+            a={"token": "t", "principal": "p", "calls": 1000}, b={"token": "u", "principal": "q"})),
+            env={"BERTH_RPC_IN_FLIGHT": "256"})
+        headers = {**bearer("t"), "Accept": JSON}  # no events, however long one waits
+        self.call("bash_exec", headers, command=MAKE_PICTURE)
+        params = {"name": "read_file", "arguments": {"path": "~/large.gif"}}
+        whole = self.modern("tools/call", params, **headers)
+        size = len(whole.result["content"][1]["data"])
+        self.assertGreater(size, 4 * MEGABYTE)
+        before = self.resident("VmHWM")
+        waiting = []
+        for number in range(READERS):
+            connection = self.connect()
+            connection.socket.setsockopt(1, 8, 4096)  # SO_RCVBUF: what it does not read stays there
+            connection.post(request(number, "tools/call", params, modern=True),
+                            self.modern_headers("tools/call", "read_file", **headers))
+            waiting.append(connection)
+        self.assertEqual(self.modern("tools/list", **bearer("u")).status, 200)
+        heads = [connection.head() for connection in waiting]
+        told = [json.loads(connection.file.read(int(each["content-length"])))["result"]["_meta"]["berth/error"]
+                for connection, (_, each) in zip(waiting, heads) if int(each["content-length"]) < MEGABYTE]
+        more = self.resident("VmHWM") - before
+        print(f"{READERS} readers of a picture that do not read, {len(told)} told to wait: {more:.0f} MB more",
+              file=sys.stderr)
+        self.assertEqual({error["code"] for error in told}, {"busy"})
+        self.assertGreaterEqual(READERS - len(told), 4)
+        self.assertLess(more, SHARE + 40)
+        for connection in waiting:
+            connection.close()
+
+        # Of those that read there may be more than have room at once: they wait for each other.
+        with concurrent.futures.ThreadPoolExecutor(8) as readers:
+            answers = list(readers.map(lambda _: self.modern("tools/call", params, **headers), range(16)))
+        self.assertEqual([len(answer.result["content"]) for answer in answers], [2] * 16)
 
 
 class PlaceTest(HttpBench):

@@ -42,7 +42,8 @@ std::atomic<int> running{0}; ///< calls that wait to be cancelled
 const auto told_guest = std::make_shared<test::Words>();
 
 tools::Result run_fake(const tools::Entry& tool, const json& arguments, const std::stop_token& stop,
-                       tools::Told& told, const tools::Progress& progress)
+                       tools::Told& told, const tools::Progress& progress,
+                       const tools::Hold& /*hold*/)
 {
     auto& notices = told.notices;
     if (arguments.contains("say") && progress) {

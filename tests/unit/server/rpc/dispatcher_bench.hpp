@@ -16,19 +16,20 @@
 
 namespace berth::test {
 
-/// `echo` answers at once; `wait` when it is stopped, and so does `holds`, with 800 bytes more;
-/// `drop` never; `twice` twice; `throw` throws.
+/// `echo` answers at once; `wait` when it is stopped, and so does `holds`, with 800 bytes more, and
+/// `waits`, which waits for these; `drop` never; `twice` twice; `throw` throws.
 class Probe final : public rpc::Handler {
   public:
     void request(const std::shared_ptr<rpc::Call>& call) override
     {
         const auto& method = call->message().method;
         ++requests;
-        if (method == "holds") {
-            call->hold(800);
+        const bool waits = method == "waits";
+        if (method == "holds" || waits) {
+            call->hold(800, std::chrono::seconds(waits ? 30 : 0));
             ++held;
         }
-        if (method == "wait" || method == "holds") {
+        if (method == "wait" || method == "holds" || waits) {
             while (!call->stop_token().stop_requested()) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             }

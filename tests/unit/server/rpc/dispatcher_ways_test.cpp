@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <thread>
@@ -38,6 +40,19 @@ struct Asker {
 
     std::shared_ptr<berth::test::RecordingSink> sink =
         std::make_shared<berth::test::RecordingSink>();
+};
+
+/// A peer that holds all it may.
+struct FullSink final : Sink {
+    void send(std::string /*message*/) noexcept override {}
+
+    bool hold(std::size_t /*bytes*/) override
+    {
+        ++asked;
+        return false;
+    }
+
+    std::atomic<int> asked = 0;
 };
 
 } // namespace
@@ -180,6 +195,39 @@ TEST_CASE("what a call holds for its answer counts with the messages that are wo
     CHECK(bench.dispatcher.drain(berth::Deadline::after(30s)));
     bench.dispatcher.receive(message_of("3", "holds"), second.source("b", 10)); // given back
     CHECK(becomes_true([&] { return bench.probe.held == 2; }));
+    bench.dispatcher.stop();
+    CHECK(bench.dispatcher.drain(berth::Deadline::after(30s)));
+}
+
+TEST_CASE("a call waits for room that another one gives back, and is cancelled meanwhile")
+{
+    Bench bench(8, 1000);
+    const Asker first;
+    const Asker second;
+    bench.dispatcher.receive(message_of("1", "holds"), first.source("a"));
+    CHECK(becomes_true([&] { return bench.probe.held == 1; }));
+    bench.dispatcher.receive(message_of("1", "waits"), second.source("b"));
+    bench.dispatcher.receive(message_of("2", "waits"), second.source("b"));
+    CHECK(becomes_true([&] { return bench.probe.requests == 3; }));
+    CHECK(bench.probe.held == 1);
+    bench.dispatcher.cancel("1", "b");
+    bench.dispatcher.cancel("1", "a");
+    CHECK(becomes_true([&] { return bench.probe.held == 2; }));
+    CHECK(second.sink->take().empty());
+    bench.dispatcher.stop();
+    CHECK(bench.dispatcher.drain(berth::Deadline::after(30s)));
+    CHECK(second.sink->wait(1).at(0)["id"] == 2);
+}
+
+TEST_CASE("who waits for his own share takes none of the others' room")
+{
+    Bench bench(8, 1000);
+    const Asker other;
+    const auto full = std::make_shared<FullSink>();
+    bench.dispatcher.receive(message_of("1", "waits"), {.sink = full, .bytes = 1, .scope = "a"});
+    CHECK(becomes_true([&] { return full->asked > 1; }));
+    bench.dispatcher.receive(message_of("1", "holds"), other.source("b"));
+    CHECK(becomes_true([&] { return bench.probe.held == 1; }));
     bench.dispatcher.stop();
     CHECK(bench.dispatcher.drain(berth::Deadline::after(30s)));
 }
