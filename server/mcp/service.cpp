@@ -196,7 +196,9 @@ void Service::answer_told(const RequestContext& context)
     const auto& call = *context.call();
     std::string outcome = "ok";
     try {
-        context.call()->reply(result_for(context));
+        if (!context.call()->reply(result_for(context))) { // what was read has left for nobody
+            outcome = to_string(ErrorCode::cancelled);
+        }
     } catch (const rpc::ProtocolError& error) {
         outcome = outcome_of(error);
         context.call()->fail(error);

@@ -6,10 +6,14 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace berth;      // NOLINT(google-build-using-namespace): the subject of the test
 using namespace berth::mcp; // NOLINT(google-build-using-namespace): the subject of the test
@@ -44,7 +48,10 @@ class Shelf final : public Resources {
                          const Hold& hold) override
     {
         hold(1);
-        if (uri == "x://text") {
+        if (uri == "x://cancelled") {
+            at_read();
+        }
+        if (uri == "x://text" || uri == "x://cancelled") {
             return {.mime_type = "text/plain", .bytes = "a \"text\"", .is_text = true};
         }
         if (uri == "x://bytes") {
@@ -64,6 +71,8 @@ class Shelf final : public Resources {
         }
         return Completion{std::vector<std::string>(value == "many" ? 250 : 2, value + "\xff")};
     }
+
+    std::function<void()> at_read;
 };
 
 Prompt greeting()
@@ -110,7 +119,10 @@ struct OffersBench {
         configuration.instructions = [] { return "words"; };
         configuration.begin = [](const tools::Entry&) { return [](const CallReport&) {}; };
         if (everything) {
-            configuration.resources = std::make_shared<Shelf>();
+            configuration.resources = shelf;
+            configuration.begin_read = [this] {
+                return [this](const ReadReport& report) { outcomes.emplace_back(report.outcome); };
+            };
             configuration.prompts.push_back(greeting());
             configuration.protocol_tools.push_back(talking_tool());
             configuration.subscribe = [this](const std::string& uri, bool wanted) {
@@ -145,6 +157,8 @@ struct OffersBench {
         return old(method, params);
     }
 
+    std::shared_ptr<Shelf> shelf = std::make_shared<Shelf>();
+    std::vector<std::string> outcomes; ///< of what was read
     std::set<std::string> subscribed;
     json said; ///< before the last answer
     std::unique_ptr<Service> service;
@@ -217,6 +231,21 @@ TEST_CASE_FIXTURE(OffersBench, "a resource is text or base64")
           json::array({{{"uri", "x://text"}, {"mimeType", "text/plain"}, {"text", "a \"text\""}}}));
     CHECK(old("resources/read", {{"uri", "x://bytes"}})["contents"] ==
           json::array({{{"uri", "x://bytes"}, {"blob", "/wA="}}}));
+}
+
+TEST_CASE_FIXTURE(OffersBench, "how a read has ended is told, also of one that nobody got")
+{
+    (void)old("resources/read", {{"uri", "x://text"}});
+    (void)old("resources/read", {{"uri", "x://none"}});
+    shelf->at_read = [this] {
+        dispatcher->receive(
+            R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}})");
+    };
+    dispatcher->receive(
+        R"({"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"x://cancelled"}})");
+    dispatcher->drain(Deadline::after(3s));
+    CHECK(sink->take().empty());
+    CHECK(outcomes == std::vector<std::string>{"ok", "not_found", "cancelled"});
 }
 
 TEST_CASE_FIXTURE(OffersBench, "each era has its code for a resource that there is not")
