@@ -8,6 +8,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+from bench import request
 from http_bench import bearer, token_file
 from test_http_operator import ALICE, OperatorBench
 
@@ -55,14 +56,34 @@ class MetricsTest(OperatorBench):
         self.assertGreater(later["berth_http_sent_bytes_total"],
                            found["berth_http_sent_bytes_total"] + 10_000)  # the answer before
 
+    def busy(self, command):
+        """A connection whose call runs until it is closed."""
+        connection = self.connect()
+        connection.post(request(1, "tools/call", {"name": "bash_exec", "arguments": {"command": command}},
+                                modern=True),
+                        self.modern_headers("tools/call", "bash_exec", **bearer("berth_alice")))
+        return connection
+
+    def test_what_is_held_is_told_beside_what_may_be(self):
+        self.serve_operators()
+        self.initialize(headers=bearer("berth_alice"))
+        idle = self.metrics()
+        self.assertEqual([idle[f"berth_{name}"] for name in (
+            "calls_in_flight_limit", "calls_waiting", "legacy_clients", "http_body_bytes_limit")],
+            [1024, 0, 1, 256 << 20])
+        size = 20_000
+        calls = [self.busy("sleep 30 #" + "x" * size) for _ in range(3)]
+        self.wait_for(lambda: self.metrics()["berth_calls_in_flight"] == 3)
+        found = self.metrics()
+        self.assertGreaterEqual(found["berth_http_requests_in_flight"], 3)
+        self.assertGreater(found["berth_http_body_bytes"], 3 * size)
+        for call in calls:
+            call.close()
+        self.wait_for(lambda: self.metrics()["berth_http_body_bytes"] < size)
+
     def test_a_call_is_in_flight_while_it_is(self):
         self.serve_operators()
-        busy = self.connect()
-        meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                "io.modelcontextprotocol/clientCapabilities": {}}
-        busy.post({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-            "name": "bash_exec", "arguments": {"command": "sleep 30"}, "_meta": meta}},
-            self.modern_headers("tools/call", "bash_exec", **bearer("berth_alice")))
+        busy = self.busy("sleep 30")
         self.wait_for(lambda: self.metrics()["berth_calls_in_flight"] == 1)
         busy.close()
         self.wait_for(lambda: self.metrics()["berth_calls_in_flight"] == 0)

@@ -264,6 +264,28 @@ class ProtocolTest(Bench):
         self.assertEqual(refused.exception.code, -32600)
         self.assertFalse(slow.answered())
 
+    def test_a_flood_of_notifications_costs_nothing_and_cancels_nothing_that_is_not_there(self):
+        """Nor what has that id later, or had it before."""
+        berth = self.start()
+        ran = berth.call_async("session_info")
+        self.assertFalse(ran.result().is_error)
+        coming = berth.request_async("ping")
+        coming.wait()
+        before = berth.resident_kilobytes()
+        flood = [{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+                 for params in ({"requestId": ran.id}, {"requestId": coming.id + 1}, {"requestId": "none"},
+                                {"requestId": [1]}, {})]
+        flood += [{"jsonrpc": "2.0", "method": "notifications/never", "params": {"x": "y" * 1000}},
+                  {"jsonrpc": "2.0", "method": "notifications/initialized"}]
+        lines = b"\n".join(json.dumps(each).encode() for each in flood)
+        for _ in range(2000):
+            berth.send_line(lines)
+        after = berth.call_async("session_info")
+        self.assertEqual(after.id, coming.id + 1)
+        self.assertFalse(after.result().is_error)
+        self.assertLess(berth.resident_kilobytes() - before, 4 << 10)
+        self.assertEqual((berth.strays, berth.notifications), ([], []))
+
     def test_a_long_call_tells_its_progress(self):
         """At least every ten seconds, as long as it lasts."""
         def beats(berth):
