@@ -88,6 +88,12 @@ class LateOnE2bTest(ParityTest):
         self.assertEqual(self.state_of(used), "running")
         server.close()
 
+    def test_a_server_on_http_that_started_before_it_ends_it(self):
+        self.kill_while_it_makes("--session", "made", late=3)
+        server = self.start("serve", "--http", "127.0.0.1:0", "--insecure-no-auth", structured=False, handshake=False)
+        self.addCleanup(server.signal, 15)
+        self.await_its_end()
+
     def test_the_server_that_gave_it_up_ends_it(self):
         e2b.emulator().fault(**MAKING, late=3, status=500)
         server = self.start("--session", "made")
