@@ -69,15 +69,15 @@ struct Dispatcher::Table {
     static std::function<bool(std::size_t)> room_at(const std::shared_ptr<Table>& self,
                                                     std::size_t limit)
     {
-        auto held = std::make_shared<std::vector<std::shared_ptr<void>>>();
-        return [self, limit, held](std::size_t size) {
-            auto more = reserve(self, size, limit);
-            const bool is_room = more != nullptr;
-            if (is_room) {
-                held->push_back(std::move(more));
-            }
-            return is_room;
-        };
+        return
+            [self, limit, held = std::vector<std::shared_ptr<void>>()](std::size_t size) mutable {
+                auto more = reserve(self, size, limit);
+                const bool is_room = more != nullptr;
+                if (is_room) {
+                    held.push_back(std::move(more));
+                }
+                return is_room;
+            };
     }
 
     std::mutex mutex;

@@ -10,10 +10,13 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -56,6 +59,9 @@ Event wait_for_input(int input, int eventfd, int output, std::chrono::millisecon
 
 } // namespace
 
+/// What is said while somebody writes is written along by him, unless it is long: most answers are
+/// short, and to wait for each other takes longer than to write them. Where the client does not
+/// read they wait all the same, before much is kept.
 class Stdio::Writer final : public rpc::Sink {
   public:
     Writer(UniqueFd output, int eventfd)
@@ -65,21 +71,47 @@ class Stdio::Writer final : public rpc::Sink {
 
     void send(std::string message) noexcept override
     {
-        const std::lock_guard lock(mutex_);
-        write(std::move(message));
+        message += '\n';
+        std::unique_lock lock(mutex_);
+        said_ += message.size();
+        if (writing_ && waiting_ == 0 && beside_.size() + message.size() <= most_beside) {
+            beside_ += message;
+            return;
+        }
+        ++waiting_;
+        written_.wait(lock, [this] { return !writing_; });
+        --waiting_;
+        write(std::move(message), lock);
     }
 
     bool offer(std::string message) noexcept override
     {
-        const std::unique_lock lock(mutex_, std::try_to_lock); // else another one is waiting
-        return lock && takes_more() && write(std::move(message));
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock || writing_ || !takes_more()) { // one that writes may be waiting
+            return false;
+        }
+        message += '\n';
+        said_ += message.size();
+        write_out(
+            message); // with the lock: what is said beside would be his to write, and may wait
+        return !broken_;
     }
 
     void when_read(std::function<void()> then, std::function<void()> /*lost*/) override
     {
-        if (!broken_ && !unread_.when_read(std::move(then))) {
+        std::unique_lock lock(mutex_);
+        const auto end = said_;
+        lock.unlock();
+        if (!broken_ && !unread_.when_read(std::move(then), end)) {
             wake(wake_);
         }
+    }
+
+    /// Until all that was said is written, or for so long.
+    void settle(std::chrono::milliseconds time) noexcept
+    {
+        std::unique_lock lock(mutex_);
+        written_.wait_for(lock, time, [this] { return !writing_; });
     }
 
     [[nodiscard]] Unread& unread() noexcept { return unread_; }
@@ -98,24 +130,42 @@ class Stdio::Writer final : public rpc::Sink {
         return ::poll(&writing, 1, 0) == 1 && (writing.revents & POLLOUT) != 0;
     }
 
-    bool write(std::string message) noexcept
+    void write(std::string text, std::unique_lock<std::mutex>& lock) noexcept
+    {
+        writing_ = true;
+        for (; !text.empty(); text = std::exchange(beside_, {})) {
+            lock.unlock();
+            write_out(text);
+            lock.lock();
+        }
+        writing_ = false;
+        written_.notify_all();
+    }
+
+    void write_out(std::string_view text) noexcept
     {
         if (broken_) {
-            return false;
+            return;
         }
-        message += '\n';
         try {
-            write_full(output_.get(), message);
-            unread_.wrote(message.size());
+            write_full(output_.get(), text);
+            unread_.wrote(text.size());
         } catch (const std::system_error& error) {
             lost_ = error.code().value();
             broken_ = true;
             wake(wake_);
         }
-        return !broken_;
     }
 
-    std::mutex mutex_;
+    static constexpr std::size_t most_beside = 64U << 10U; // as a pipe
+
+    std::mutex mutex_; ///< guards what follows; not held where a write may wait
+    std::condition_variable written_;
+    bool writing_ = false;
+    std::size_t waiting_ = 0; ///< until nobody writes
+    std::string beside_;      ///< for whoever writes
+    std::uint64_t said_ = 0;  ///< in bytes
+
     UniqueFd output_;
     int wake_;
     Unread unread_;
@@ -190,6 +240,7 @@ Stdio::End Stdio::run(rpc::Dispatcher& dispatcher)
 
 void Stdio::settle(std::chrono::milliseconds time)
 {
+    writer_->settle(time);
     writer_->unread().settle(time);
 }
 

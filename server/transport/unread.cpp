@@ -56,9 +56,8 @@ std::uint64_t Unread::read_until() noexcept
     return empty && !broken_ ? written : 0;
 }
 
-bool Unread::when_read(Task then)
+bool Unread::when_read(Task then, std::uint64_t end)
 {
-    const std::uint64_t end = written_;
     if (read_until() >= end) {
         then();
         return true;

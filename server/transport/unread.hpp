@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 namespace berth::transport {
 
@@ -30,7 +31,10 @@ class Unread {
 
     /// Runs `then` when what was written until now has been read: at once, or in look(). False when
     /// that has to be called.
-    bool when_read(Task then);
+    bool when_read(Task then) { return when_read(std::move(then), written_); }
+
+    /// The same of the first `end` bytes, which need not have been written yet.
+    bool when_read(Task then, std::uint64_t end);
 
     /// Runs what is due. How long to wait until the next look: the longer nobody reads, the longer;
     /// below zero when nothing waits.

@@ -1,8 +1,10 @@
 #include "server/transport/stdio.hpp"
+#include "tests/unit/becomes_true.hpp"
 
 #include <doctest/doctest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
@@ -37,8 +39,7 @@ Ends make_socket()
     return {UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
-/// Reads `size` bytes; the last of them.
-char read_all(const UniqueFd& fd, std::size_t size)
+std::string read_text(const UniqueFd& fd, std::size_t size)
 {
     std::string buffer(size, '\0');
     std::size_t taken = 0;
@@ -47,7 +48,13 @@ char read_all(const UniqueFd& fd, std::size_t size)
         REQUIRE(count > 0);
         taken += static_cast<std::size_t>(count);
     }
-    return buffer.back();
+    return buffer;
+}
+
+/// Reads `size` bytes; the last of them.
+char read_all(const UniqueFd& fd, std::size_t size)
+{
+    return read_text(fd, size).back();
 }
 
 } // namespace
@@ -88,4 +95,38 @@ TEST_CASE("to a client that is gone nothing can be offered")
     CHECK_FALSE(stdio.sink()->offer("y"));
     CHECK(stdio.lost_output() == 0);
     std::signal(SIGPIPE, before);
+}
+
+TEST_CASE("what is said while another one waits for the client is written along, and waits no more")
+{
+    auto output = make_pipe();
+    transport::Stdio stdio(make_pipe().read, std::move(output.write), 1000);
+    const auto sink = stdio.sink();
+    const std::string large(1'000'000, 'z');
+    std::jthread writer([&] { sink->send(large); });
+    CHECK(read_all(output.read, 1) == 'z'); // it is at work
+    std::atomic<int> said = 0;
+    std::atomic<bool> read = false;
+    std::jthread beside([&] {
+        sink->send("a");
+        sink->send("b");
+        sink->when_read([&] { read = true; }, {});
+        said = 2;
+    });
+    CHECK(tests::becomes_true([&] { return said == 2; }));
+    // But not without end: what is long waits until all of it is written.
+    std::jthread longer([&] {
+        sink->send(large);
+        ++said;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(said == 2);
+    CHECK_FALSE(read);
+    CHECK(read_text(output.read, large.size()) == large.substr(1) + '\n');
+    CHECK(read_text(output.read, 4) == "a\nb\n");
+    CHECK(read_text(output.read, large.size() + 1) == large + '\n');
+    longer.join();
+    CHECK(said == 3);
+    stdio.settle(std::chrono::seconds(10));
+    CHECK(read);
 }
