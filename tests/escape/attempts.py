@@ -166,6 +166,13 @@ def guest_priority(_):
     os.setpriority(os.PRIO_PROCESS, 1, os.getpriority(os.PRIO_PROCESS, 1))
 
 
+@attempt("3", "have the guest's timers fire late", "capabilities", "privileges")
+def guest_timers(_):
+    slack = read("/proc/self/timerslack_ns")
+    with open("/proc/1/timerslack_ns", "wb", buffering=0) as file:
+        file.write(slack)
+
+
 # Descriptors, devices, programs.
 
 @attempt("4", "open a file of the host through a descriptor that came along", "no descriptor leaks", "outside")

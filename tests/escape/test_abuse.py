@@ -38,6 +38,22 @@ HOARD = textwrap.dedent("""
     signal.pause()
 """)
 
+# Every signal to every thread of a process, by each call that sends one.
+SIGNALS = textwrap.dedent("""
+    import ctypes, os, signal, sys
+    libc = ctypes.CDLL(None, use_errno=True)
+    pid = int(sys.argv[1])
+    fd = os.pidfd_open(pid)
+    for number in range(1, 65):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            libc.tgkill(pid, int(thread), number)
+        libc.sigqueue(pid, number, None)
+        try:
+            signal.pidfd_send_signal(fd, number)
+        except OSError:
+            break # it has ended
+""")
+
 
 class AbuseTest(EscapeTest):
     def answers(self, berth):
@@ -59,6 +75,20 @@ class AbuseTest(EscapeTest):
                     self.assertLess(got, most)
                 self.answers(berth)
                 berth.call_tool("bash_kill", {"job_id": job})
+
+    def test_no_signal_to_any_of_its_threads_ends_the_guest(self):
+        berth = self.start()
+        berth.call_tool("write_file", {"path": "signals.py", "content": SIGNALS})
+        berth.call_tool("grep_files", {"pattern": "x"})  # by a thread of its own, which waits for more
+        before = berth.call_tool("session_info").data
+        child = "sleep 300 & python3 signals.py $!; wait $!; echo $?"
+        self.assertGreater(int(self.output(berth, child).split()[0]), 128)  # which they end
+        self.assertGreater(int(self.output(berth, "ls /proc/1/task | wc -l; python3 signals.py 1")), 1)
+        self.answers(berth)
+        self.assertFalse(berth.call_tool("grep_files", {"pattern": "x"}).is_error)
+        after = berth.call_tool("session_info").data
+        self.assertEqual((after["sandbox_id"], after["created"]), (before["sandbox_id"], before["created"]))
+        self.assertGreater(after["uptime_ms"], before["uptime_ms"])
 
     def test_one_session_ends_nothing_of_another(self):
         """Of one user's two, who have the same rights on the host where that is no root."""
