@@ -71,11 +71,11 @@ void Call::hold(std::size_t bytes, std::chrono::milliseconds patience)
     const auto until = std::chrono::steady_clock::now() + patience;
     // First what the peer may have at most: who waits for that must not keep the others' room.
     bool is_peers = false;
-    for (;;) {
+    const auto takes_room = [&] {
         is_peers = is_peers || answers_->hold(bytes);
-        if (is_peers && (!room_ || room_(bytes))) {
-            return;
-        }
+        return is_peers && (!room_ || room_(bytes));
+    };
+    while (!takes_room()) {
         if (stop_token().stop_requested() || std::chrono::steady_clock::now() >= until) {
             throw Error(ErrorCode::busy,
                         "what is held for other requests leaves no room for its answer",

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -43,8 +44,8 @@ struct Dispatcher::Table {
 
     void finished()
     {
-        const std::lock_guard lock(mutex);
         if (--running == 0) {
+            const std::lock_guard lock(mutex); // else who is about to wait would not hear of it
             empty.notify_all();
         }
     }
@@ -53,16 +54,15 @@ struct Dispatcher::Table {
     static std::shared_ptr<void> reserve(const std::shared_ptr<Table>& self, std::size_t size,
                                          std::size_t limit)
     {
-        const std::lock_guard lock(self->mutex);
-        if (self->bytes != 0 && self->bytes + size > limit) {
-            return nullptr;
-        }
-        self->bytes += size;
+        // Not added first, and taken back: to others there would be no room meanwhile.
+        auto now = self->bytes.load();
+        do {
+            if (now != 0 && now + size > limit) {
+                return nullptr;
+            }
+        } while (!self->bytes.compare_exchange_weak(now, now + size));
         // Not of the table itself: one that is empty must not be null.
-        return {&self->bytes, [self, size](void*) {
-                    const std::lock_guard release(self->mutex);
-                    self->bytes -= size;
-                }};
+        return {&self->bytes, [self, size](void*) { self->bytes -= size; }};
     }
 
     /// For what a call holds beside its message.
@@ -80,11 +80,11 @@ struct Dispatcher::Table {
             };
     }
 
-    std::mutex mutex;
+    std::mutex mutex; ///< guards `calls`; each call takes it as seldom as can be
     std::condition_variable empty;
-    std::size_t bytes = 0;
     std::unordered_map<std::string, std::weak_ptr<Call>> calls; ///< by key_of()
-    std::size_t running = 0;
+    std::atomic<std::size_t> bytes = 0;
+    std::atomic<std::size_t> running = 0;
 };
 
 namespace {

@@ -5,6 +5,23 @@
 
 namespace berth::transport {
 
+namespace {
+
+/// Not added first, and taken back: to others there would be no room meanwhile, and who waits for
+/// some asks again and again.
+bool add_within(HttpRoom::Count& count, std::size_t bytes, std::size_t limit) noexcept
+{
+    auto now = count.load();
+    do {
+        if (now + bytes > limit) {
+            return false;
+        }
+    } while (!count.compare_exchange_weak(now, now + bytes));
+    return true;
+}
+
+} // namespace
+
 HttpRoom::HttpRoom(std::shared_ptr<Count> all, std::shared_ptr<Count> account, Limits limits)
     : all_(std::move(all)), account_(std::move(account)), limits_(limits)
 {
@@ -17,14 +34,17 @@ HttpRoom::~HttpRoom()
 
 bool HttpRoom::take(std::size_t bytes) noexcept
 {
-    const auto all = *all_ += bytes;
-    const auto own = account_ ? * account_ += bytes : 0;
-    held_ += bytes;
-    const bool is_room = all <= limits_.all && own <= std::max(limits_.all / 4, limits_.body);
-    if (!is_room) {
-        give_back(bytes);
+    if (account_ && !add_within(*account_, bytes, std::max(limits_.all / 4, limits_.body))) {
+        return false;
     }
-    return is_room;
+    if (!add_within(*all_, bytes, limits_.all)) {
+        if (account_) {
+            *account_ -= bytes;
+        }
+        return false;
+    }
+    held_ += bytes;
+    return true;
 }
 
 void HttpRoom::give_back(std::size_t bytes) noexcept
