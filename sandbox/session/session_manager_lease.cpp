@@ -65,9 +65,11 @@ std::shared_ptr<Slot> SessionManager::Implementation::slot_with(const std::strin
     return found == slots_.end() ? nullptr : found->second;
 }
 
-/// The fast path. Nothing when there is no sandbox yet, or not one by these settings.
+/// The fast path. Nothing when there is no sandbox yet, or not one by these settings. `makes`: this
+/// call has the slot's `making`.
 std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_ptr<Slot>& slot,
-                                                              const std::shared_ptr<Parts>& parts)
+                                                              const std::shared_ptr<Parts>& parts,
+                                                              bool makes)
 {
     bool touch = false;
     bool doubtful = false;
@@ -95,7 +97,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
             return std::nullopt;
         }
         registry_->touch(slot->key);
-        take_untold(slot, parts);
+        take_untold(slot, parts, makes);
     }
     tell_of_mounts(*slot, lease);
     if (lease.sandbox->take_unseen() || doubtful) {
@@ -107,10 +109,16 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
     return lease;
 }
 
-/// What another server was about to tell when this one came: it may have died before.
+/// What another server was about to tell when this one came: it may have died before. Not beside a
+/// call that makes or finds the machine, which takes what the books have itself: they would both
+/// tell it, and of one the books would never hear that it was read. A later call looks again.
 void SessionManager::Implementation::take_untold(const std::shared_ptr<Slot>& slot,
-                                                 const std::shared_ptr<Parts>& parts)
+                                                 const std::shared_ptr<Parts>& parts, bool makes)
 {
+    std::unique_lock making(slot->making, std::defer_lock);
+    if (!makes && !making.try_lock()) {
+        return;
+    }
     {
         const std::lock_guard lock(slot->mutex);
         if (!slot->others_tell) {
@@ -273,7 +281,7 @@ Lease SessionManager::Implementation::acquire(const SessionId& id, const std::st
     const auto slot = slot_of(id);
     const auto parts = this->parts();
     slot->settle_told(parts->keeper);
-    if (auto lease = lease_of(slot, parts)) {
+    if (auto lease = lease_of(slot, parts, /*makes=*/false)) {
         return std::move(*lease);
     }
     if (parts->settings.collects) {
@@ -284,7 +292,7 @@ Lease SessionManager::Implementation::acquire(const SessionId& id, const std::st
         throw busy_making(parts->settings.setup, "the sandbox of this session is still being made");
     }
     for (;;) {
-        if (auto lease = lease_of(slot, parts)) {
+        if (auto lease = lease_of(slot, parts, /*makes=*/true)) {
             return std::move(*lease);
         }
         obtain(*slot, parts, stop);

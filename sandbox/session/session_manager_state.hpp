@@ -100,10 +100,11 @@ class SessionManager::Implementation {
     void collect(const Homes& homes, std::chrono::seconds pause);
     [[nodiscard]] bool goes_on_collecting(const std::stop_token& stop);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot,
-                                  const std::shared_ptr<Parts>& parts);
+                                  const std::shared_ptr<Parts>& parts, bool makes);
     void obtain(Slot& slot, const std::shared_ptr<Parts>& parts, const std::stop_token& stop);
     bool goes_on_with_held(Slot& slot, const Parts& parts, const MachineKeeper::Wanted& wanted);
-    void take_untold(const std::shared_ptr<Slot>& slot, const std::shared_ptr<Parts>& parts);
+    void take_untold(const std::shared_ptr<Slot>& slot, const std::shared_ptr<Parts>& parts,
+                     bool makes);
     MachineKeeper::Obtained obtain_or_look_later(MachineKeeper& keeper,
                                                  const MachineKeeper::Wanted& wanted);
     void make_or_find(Slot& slot, const std::shared_ptr<Parts>& parts,

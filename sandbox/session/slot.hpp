@@ -41,10 +41,11 @@ struct Slot : std::enable_shared_from_this<Slot> {
     std::optional<MachineKeeper::Pending> pending; ///< see MachineKeeper::Wanted
     std::string told_settings;                     ///< see MachineKeeper::Wanted
     MachineKeeper::Seen seen;
-    Record record;                        ///< of either, as the books had it when it was obtained
-    Told untold;                          ///< the next lease has it
-    Untold taken;                         ///< from the books, which keep it until it was read
-    bool others_tell = false;             ///< what they keep, and may die before they have
+    Record record;            ///< of either, as the books had it when it was obtained
+    Told untold;              ///< the next lease has it
+    Untold taken;             ///< from the books, which keep it until it was read; another is put
+                              ///< here under `making` too
+    bool others_tell = false; ///< what they keep, and may die before they have
     BootClock::time_point settled_from{}; ///< calls do not try before
     /// A call was given up while its guest did not answer: until then each lease asks for what
     /// nobody has seen.

@@ -6,9 +6,11 @@
 #include "sandbox/session/untold.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
+#include "tests/unit/suspension.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -173,6 +175,42 @@ TEST_SUITE("session/untold")
         CHECK(record.untold == std::vector<std::string>{"first", "second"});
         session::keep_untold(record, {"second", "third"});
         CHECK(record.untold == std::vector<std::string>{"first", "second", "second", "third"});
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what a call finds in the books while another makes the machine is "
+                               "told by one of them")
+    {
+        auto teller = start();
+        (void)teller->acquire(work);
+        {
+            const auto others = lock();
+            auto record = *books->find(key_hash(work));
+            record.untold = {"an outcome"};
+            books->put(key_hash(work), record);
+        }
+        const auto manager = start();
+        REQUIRE(manager->acquire(work).notices.empty());
+        teller.reset(); // and has not told it
+        auto later = settings;
+        later.template_name = "another";
+        later.asked.insert("template");
+        manager->change(later);
+        (void)manager->acquire(work); // it goes on with the machine that there is, for some seconds
+        end_machine(work);
+
+        const tests::Suspension long_after(60s); // so it is tried again, and others go on meanwhile
+        session::Lease beside;
+        backend->before_end = [&] {
+            backend->before_end = nullptr;
+            std::thread([&] { beside = manager->acquire(work); }).join();
+        };
+        auto told = manager->acquire(work);
+        REQUIRE(beside.sandbox);
+        told.add(beside);
+        CHECK(std::ranges::count(told.notices, "an outcome") == 1);
+        tests::read(told);
+        CHECK(settles(*manager));
+        CHECK(start()->acquire(work).notices.empty());
     }
 
     TEST_CASE_FIXTURE(Fixture, "a later loss is told, though the earlier one is not settled")
