@@ -23,6 +23,9 @@ struct Exchange {
     const DataSource* source = nullptr;
     const Printed* printed = nullptr; ///< null or empty: what the guest tells is passed over
     std::stop_token stop;
+    /// As `stop` until the request is on its way, of a call that may not be cancelled from there
+    /// on. None: `stop` is.
+    std::stop_token way_stop = {};
     Deadline deadline; ///< of the whole call
     /// While true a stop request closes the connection instead of cancelling the operation.
     const std::atomic<bool>* leaving = nullptr;
@@ -33,6 +36,12 @@ struct Exchange {
     /// So long a connection may be waited for, with the wake of a machine that sleeps.
     std::chrono::milliseconds way{0};
 };
+
+/// What ends the wait for a connection of it.
+[[nodiscard]] inline const std::stop_token& stop_of_way(const Exchange& exchange) noexcept
+{
+    return exchange.way_stop.stop_possible() ? exchange.way_stop : exchange.stop;
+}
 
 /// The guest's answer came, so that the connection can carry another call, or not.
 struct Answer {

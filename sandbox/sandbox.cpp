@@ -49,6 +49,12 @@ std::chrono::milliseconds life_of(const protocol::ExecuteRequest& request)
     return time_of(request.timeout) + time_of(goes_on ? request.job_lifetime : 0);
 }
 
+/// As execute() has it.
+std::chrono::milliseconds time_of(const CallToCome& next)
+{
+    return next.time.count() == 0 ? next.time : next.time + answer_time;
+}
+
 /// How long a machine that sleeps is waited for by a call of so long a time; 0: it has none.
 std::chrono::milliseconds way_within(std::chrono::milliseconds time,
                                      std::chrono::milliseconds patience)
@@ -95,7 +101,7 @@ Sandbox::~Sandbox() = default;
 template <class Reply, class Request>
 Reply Sandbox::call(Operation operation, const Request& request, const std::stop_token& stop,
                     std::chrono::milliseconds time, const DataSink* sink, const DataSource* source,
-                    const Printed* printed, Kept* kept)
+                    const Printed* printed, Kept* kept, const CallToCome* next)
 {
     std::string payload = protocol::encode(request);
     protocol::CallName name;
@@ -114,18 +120,21 @@ Reply Sandbox::call(Operation operation, const Request& request, const std::stop
     const auto deadline = time.count() == 0 ? Deadline() : Deadline::after(limit);
     machine_->expect(time.count() > 0 ? limit : expected_of(sink != nullptr || source != nullptr));
     const auto* leaving = operation == Operation::execute ? &leaving_ : nullptr;
-    Answered answered = ask({.operation = operation,
-                             .request = payload,
-                             .name = name.name,
-                             .sink = sink,
-                             .source = source,
-                             .printed = printed,
-                             .stop = stop,
-                             .deadline = deadline,
-                             .leaving = leaving,
-                             .is_alive = asking(),
-                             .patience = patience_,
-                             .way = reach_.kept ? patience_ : way_within(time, patience_)});
+    Answered answered =
+        ask({.operation = operation,
+             .request = payload,
+             .name = name.name,
+             .sink = sink,
+             .source = source,
+             .printed = printed,
+             .stop = stop,
+             .way_stop = next != nullptr ? next->stop : std::stop_token(),
+             .deadline = deadline,
+             .leaving = leaving,
+             .is_alive = asking(),
+             .patience = patience_,
+             .way = reach_.kept ? patience_
+                                : way_within(next != nullptr ? time_of(*next) : time, patience_)});
     if (answered.answer.is_error) {
         const Error error = remote_error(answered.answer.payload);
         idle_->give_back(std::move(answered.connection));
@@ -156,14 +165,15 @@ void Sandbox::ping(const std::stop_token& stop)
 }
 
 protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::InfoRequest& request,
-                                  Receipt* receipt)
+                                  Receipt* receipt, const CallToCome* next)
 {
     if (!reach_.kept && request.acknowledge && !left_) {
         attends_ = true; // what it claims would else be anybody's again once the answer is there
     }
     Kept kept;
-    auto reply = call<protocol::InfoReply>(Operation::info, request, stop, answer_time, nullptr,
-                                           nullptr, nullptr, request.acknowledge ? &kept : nullptr);
+    auto reply =
+        call<protocol::InfoReply>(Operation::info, request, stop, answer_time, nullptr, nullptr,
+                                  nullptr, request.acknowledge ? &kept : nullptr, next);
     keep(std::move(kept), reply.acknowledge, receipt);
     return reply;
 }

@@ -35,6 +35,12 @@ using DataSource = std::function<std::string()>;
 /// What it throws ends the call.
 using Printed = std::function<void(const protocol::PrintedTail&)>;
 
+/// Of a request that comes before a call: how the call would wait for a machine that sleeps.
+struct CallToCome {
+    std::chrono::milliseconds time{0}; ///< that a command has; 0: the call has none of its own
+    std::stop_token stop = {};         ///< nobody wants it any more; once it was sent, not heard
+};
+
 /// The typed client of one machine's guest. Thread-safe: every call in flight has a connection of
 /// its own from a small pool, so a broken call breaks alone.
 ///
@@ -74,10 +80,12 @@ class Sandbox {
     [[nodiscard]] Machine& machine() noexcept { return *machine_; }
 
     void ping(const std::stop_token& stop = {});
-    /// `receipt`: as that of execute(), for a request that claims what nobody has seen.
+    /// `receipt`: as that of execute(), for a request that claims what nobody has seen. `next`: a
+    /// machine that sleeps is waited for as by that call.
     [[nodiscard]] protocol::InfoReply info(const std::stop_token& stop = {},
                                            const protocol::InfoRequest& request = {},
-                                           Receipt* receipt = nullptr);
+                                           Receipt* receipt = nullptr,
+                                           const CallToCome* next = nullptr);
 
     /// As info(), on a connection of its own, of a guest that may be stuck, or too old for any
     /// call.
@@ -201,7 +209,7 @@ class Sandbox {
     Reply call(protocol::Operation operation, const Request& request, const std::stop_token& stop,
                std::chrono::milliseconds time = {}, const DataSink* sink = nullptr,
                const DataSource* source = nullptr, const Printed* printed = nullptr,
-               Kept* kept = nullptr);
+               Kept* kept = nullptr, const CallToCome* next = nullptr);
     [[nodiscard]] bool left(const Exchange& exchange) const noexcept;
     [[nodiscard]] Answered ask(const Exchange& asked);
     [[nodiscard]] Answered ask_again(const Exchange& asked);

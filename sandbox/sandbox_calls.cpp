@@ -114,7 +114,7 @@ Sandbox::Borrowed Sandbox::borrow(bool fresh, const Exchange& exchange)
             return {std::move(connection), true};
         }
     }
-    return {connect(exchange.stop, exchange.deadline, exchange.way), false};
+    return {connect(stop_of_way(exchange), exchange.deadline, exchange.way), false};
 }
 
 /// The guest refuses a connection above its number, which other servers of the session may use up;
@@ -181,13 +181,14 @@ bool Sandbox::left(const Exchange& exchange) const noexcept
 
 Sandbox::Answered Sandbox::ask(const Exchange& asked)
 {
-    if (asked.stop.stop_requested()) {
+    const auto& stop = stop_of_way(asked);
+    if (stop.stop_requested()) {
         throw_not_begun();
     }
     try {
         return ask_again(asked);
     } catch (const Unsent&) {
-        if (asked.stop.stop_requested()) {
+        if (stop.stop_requested()) {
             throw_not_begun();
         }
         throw;

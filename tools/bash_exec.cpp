@@ -258,6 +258,7 @@ Result BashExec::run(Context& context, const Args& args)
     auto asked = request(args, context.settings);
     asked.progress = wanted_progress(context);
     asked.acknowledge = true;
+    context.time = std::chrono::milliseconds(asked.background ? 0 : asked.timeout);
     sandbox::Receipt receipt;
     const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
         try {

@@ -1,6 +1,7 @@
 #include "tools/sandbox_call.hpp"
 
 #include "sandbox/base/visible.hpp"
+#include "sandbox/session/unseen_outcomes.hpp"
 
 #include <string>
 #include <utility>
@@ -9,7 +10,17 @@ namespace berth::tools {
 
 session::Lease lease_sandbox(Context& context)
 {
-    auto lease = context.sessions.acquire(context.session, context.stop);
+    auto lease =
+        context.sessions.acquire(context.session, {.time = context.time, .stop = context.stop});
+    context.told.add(std::exchange(static_cast<session::Told&>(lease), {}));
+    return lease;
+}
+
+session::Lease lease_another(Context& context, std::size_t since)
+{
+    auto lease =
+        context.sessions.acquire(context.session, {.time = context.time, .stop = context.stop});
+    session::drop_told_again(context.told.notices, since, lease.notices);
     context.told.add(std::exchange(static_cast<session::Told&>(lease), {}));
     return lease;
 }

@@ -4,12 +4,17 @@
 #include "tools/host_paths.hpp"
 #include "tools/tool.hpp"
 
+#include <cstddef>
 #include <utility>
 
 namespace berth::tools {
 
 /// The session's sandbox; what its agent must be told is in `context.told` then.
 [[nodiscard]] session::Lease lease_sandbox(Context& context);
+
+/// The same, in place of one that ended before its call began; `since`: of the notices in
+/// `context.told`, the first that came with that one. What both tell is told once.
+[[nodiscard]] session::Lease lease_another(Context& context, std::size_t since);
 
 /// Throws Error(session_lost) with what to do next, in place of what `cause` says.
 [[noreturn]] void report_lost(Context& context, const session::Lease& lease, const Error& cause);
@@ -28,6 +33,7 @@ namespace berth::tools {
 template <class Call, class Check>
 auto with_sandbox(Context& context, Call call, Check before_another)
 {
+    const auto told_before = context.told.notices.size();
     auto lease = lease_sandbox(context);
     const auto made = [&] {
         auto answer = call(*lease.sandbox);
@@ -45,7 +51,7 @@ auto with_sandbox(Context& context, Call call, Check before_another)
             }
             context.sessions.report_lost(context.session, lease);
             before_another();
-            lease = lease_sandbox(context);
+            lease = lease_another(context, told_before);
             return made();
         }
     } catch (const sandbox::Unsent& error) {

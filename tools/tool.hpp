@@ -64,6 +64,8 @@ struct Context {
     bool anonymous = false; ///< no principal: workspace tools refuse
     std::stop_token stop;   ///< the client cancelled, or the server stops
     Told told;              ///< filled by tools
+    /// Of a command that its call waits for; 0: the call has none of its own.
+    std::chrono::milliseconds time{0};
     /// Empty unless the client wants to see how far the call is.
     Progress progress = {};
     Hold hold = [](std::size_t /*bytes*/) {}; ///< by default nobody counts

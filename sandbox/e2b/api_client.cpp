@@ -1,6 +1,7 @@
 #include "sandbox/e2b/api_client.hpp"
 
 #include "sandbox/base/percent.hpp"
+#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/e2b/pipe.hpp"
 #include "sandbox/wait_for.hpp"
 
@@ -260,15 +261,16 @@ HttpReply ApiClient::send_either(const Call& newer, const Call& older,
 
 HttpReply ApiClient::send(const Call& call, const Deadline& deadline, const std::stop_token& stop)
 {
+    const auto bound = WaitBound::within(deadline, stop);
     for (unsigned failures = 1;; ++failures) {
-        auto reply = send_once(call, deadline, stop);
+        auto reply = send_once(call, bound.deadline, bound.stop);
         if (is_success(reply.status)) {
             return reply;
         }
         const auto wait = wait_before_repeating(reply.status, retry_after_of(reply), call.repeating,
                                                 failures, pacing_.random());
-        if (!wait || !rest(*wait, deadline, stop)) {
-            if (wait && stop.stop_requested()) {
+        if (!wait || !rest(*wait, bound.deadline, bound.stop)) {
+            if (wait && bound.stop.stop_requested()) {
                 throw HttpFailure(HttpFailure::Cause::cancelled, true,
                                   settings_.api.shown() + ": given up, as was asked", {});
             }

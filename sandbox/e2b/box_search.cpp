@@ -1,5 +1,6 @@
 #include "sandbox/e2b/box_search.hpp"
 
+#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/e2b/box_request.hpp"
 #include "sandbox/left_behind.hpp"
 #include "sandbox/wait_for.hpp"
@@ -23,7 +24,7 @@ try {
         if (!found.empty() || waited >= late || deadline.expired()) {
             return found;
         }
-        sandbox::wait_for(rest, {});
+        sandbox::wait_for(rest, WaitBound::within(deadline, {}).stop);
     }
 } catch (const Error& error) {
     throw sandbox::LeftBehind(error);

@@ -1,5 +1,7 @@
 #include "sandbox/e2b/http_transfer.hpp"
 
+#include "sandbox/base/wait_bound.hpp"
+
 #include <utility>
 
 #include <fcntl.h>
@@ -69,9 +71,10 @@ HttpTransfer::HttpTransfer(std::string where, HttpRequest request)
 bool HttpTransfer::write(std::string_view bytes, const Deadline& deadline,
                          const std::stop_token& stop)
 {
-    const auto outcome = outgoing_.write(bytes, deadline, stop);
+    const auto wait = WaitBound::within(deadline, stop);
+    const auto outcome = outgoing_.write(bytes, wait.deadline, wait.stop);
     if (outcome == Pipe::Outcome::expired) {
-        throw expired(stop);
+        throw expired(wait.stop);
     }
     if (outcome == Pipe::Outcome::closed && !was_answered()) {
         throw_failure();
@@ -81,9 +84,10 @@ bool HttpTransfer::write(std::string_view bytes, const Deadline& deadline,
 
 const HttpHead& HttpTransfer::head(const Deadline& deadline, const std::stop_token& stop)
 {
+    const auto wait = WaitBound::within(deadline, stop);
     std::unique_lock lock(mutex_);
-    const bool ready =
-        wait_until(changed_, lock, deadline, stop, [&] { return head_ || failure_ || cut_; });
+    const bool ready = wait_until(changed_, lock, wait.deadline, wait.stop,
+                                  [&] { return head_ || failure_ || cut_; });
     if (head_ && !cut_) {
         return *head_;
     }
@@ -91,16 +95,17 @@ const HttpHead& HttpTransfer::head(const Deadline& deadline, const std::stop_tok
     if (ready) {
         throw_failure();
     }
-    throw expired(stop);
+    throw expired(wait.stop);
 }
 
 std::size_t HttpTransfer::read(char* data, std::size_t size, const Deadline& deadline,
                                const std::stop_token& stop)
 {
     std::size_t got = 0;
-    const auto outcome = incoming_.read(data, size, got, deadline, stop);
+    const auto wait = WaitBound::within(deadline, stop);
+    const auto outcome = incoming_.read(data, size, got, wait.deadline, wait.stop);
     if (outcome == Pipe::Outcome::expired) {
-        throw expired(stop);
+        throw expired(wait.stop);
     }
     if (outcome == Pipe::Outcome::closed || (got == 0 && has_failed())) {
         throw_failure();

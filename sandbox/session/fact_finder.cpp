@@ -268,6 +268,22 @@ FactFinder::Look FactFinder::look_at_key(const std::string& key) const
     return look;
 }
 
+std::optional<SessionId> FactFinder::id_of(const std::string& key) const
+{
+    try {
+        auto record = registry_.find(key);
+        if (!record) {
+            return std::nullopt;
+        }
+        if (record->id.session.empty()) {
+            record->id.session = key;
+        }
+        return std::move(record->id);
+    } catch (const DamagedRecord&) {
+        return SessionId{.principal = {}, .session = key, .key = {}};
+    }
+}
+
 std::optional<Sight> FactFinder::sight_of(const std::string& key) const
 {
     auto look = look_at_key(key);

@@ -39,6 +39,9 @@ class FactFinder {
     /// By principal, then by name, as the books have them.
     [[nodiscard]] std::vector<SessionFacts> all() const;
 
+    /// By whom and under which name all() has that key; nothing: it has not.
+    [[nodiscard]] std::optional<SessionId> id_of(const std::string& key) const;
+
     /// The same, and each guest is asked whether it is paused: all at the same time, a second each,
     /// five for all of them. Of one that does not answer the books tell.
     [[nodiscard]] std::vector<SessionFacts> all_asked() const;

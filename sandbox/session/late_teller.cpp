@@ -1,5 +1,7 @@
 #include "sandbox/session/late_teller.hpp"
 
+#include "sandbox/base/wait_bound.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -86,6 +88,7 @@ void LateTeller::stop() noexcept
 
 void LateTeller::run(const std::stop_token& stop)
 {
+    const WaitBound bound(stop); // what is broken off goes with the departure
     while (!stop.stop_requested()) {
         alarm_->begin();
         try {

@@ -50,6 +50,13 @@ Adopted MachineKeeper::adopt(const std::string& from, const Adoption& adoption)
                     "Give the new name with --session.");
     }
     finish_begun(from); // which may be another's by then, and forgotten
+    if (const auto seen = registry_.find(to); seen && seen->adopting != from) {
+        if (!seen->adopting.empty()) {
+            finish_begun(to);
+        } else { // whoever makes it just now need not be waited for
+            require_free(to, seen, adoption.to);
+        }
+    }
     try {
         const auto locks = lock_both(from, to, adoption.deadline);
         return adopt(from, to, adoption, locks);
@@ -232,12 +239,31 @@ bool MachineKeeper::settle_adoption(const std::string& to)
 void MachineKeeper::require_free(const std::string& to, const std::optional<Record>& record,
                                  const SessionId& id) const
 {
-    if (record || !backend_.find_home(to).empty()) {
-        throw Error(ErrorCode::conflict,
-                    "session " + visible(id.session) + " of " + visible(id.principal) +
-                        (record ? " exists already" : " has a home already"),
+    const auto name = "session " + visible(id.session) + " of " + visible(id.principal);
+    if (record && only_waits(*record)) { // to remove it was what made it wait
+        throw Error(Error(ErrorCode::busy,
+                          name + " has been removed, and keeps its name until no sandbox that was "
+                                 "being made for it can come any more",
+                          "Take another name, or try again later: that is over five minutes after "
+                          "the making was given up, and the same command sees to it.")
+                        .set_retryable(true));
+    }
+    if (record && !record->adopting.empty()) {
+        throw Error(
+            Error(ErrorCode::busy, name + " is just getting the home of another session",
+                  "Take another name, or try again in a few seconds to see what came of it.")
+                .set_retryable(true));
+    }
+    if (record) {
+        throw Error(ErrorCode::conflict, name + " exists already",
                     "Take another name, or remove that one with its files: `berth sessions kill " +
                         to + " --purge`.");
+    }
+    if (!backend_.find_home(to).empty()) {
+        throw Error(ErrorCode::conflict, name + " has a home already, of which no book tells",
+                    "Take another name, or give that home one first: `berth sessions adopt " + to +
+                        " --session OTHER --principal OWNER`; then `berth sessions kill OTHER "
+                        "--purge` can remove it.");
     }
 }
 

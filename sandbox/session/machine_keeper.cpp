@@ -63,12 +63,12 @@ MachineKeeper::Seen seen_in(const Record& record)
 /// What happened on the machine that nobody was told of. A guest that does not answer is met by the
 /// call that comes next, which says what is wrong. False: there is certainly none any more, which
 /// nobody sees from without where a machine is not of this host.
-bool tell_unseen(MachineKeeper::Obtained& obtained, bool locked)
+bool tell_unseen(MachineKeeper::Obtained& obtained, const sandbox::CallToCome& next, bool locked)
 {
     constexpr std::chrono::seconds once_is_enough{5};
     const auto patience = Deadline::after(once_is_enough);
     try {
-        obtained.told.add(claim_unseen(*obtained.sandbox));
+        obtained.told.add(claim_unseen(*obtained.sandbox, &next));
         return true;
     } catch (const sandbox::OtherVersion&) {
         throw;
@@ -86,6 +86,9 @@ bool tell_unseen(MachineKeeper::Obtained& obtained, bool locked)
         }
         return obtained.sandbox->machine().reach().kept || !error.is_of_gone();
     } catch (const std::exception&) {
+        if (next.stop.stop_requested()) {
+            throw; // else nobody would ask for it again
+        }
         return true;
     }
 }
@@ -237,7 +240,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     if (obtained.sandbox != wanted.held) { // else it is told, or about to be
         take_untold(wanted, record, knows, obtained);
     }
-    if (!tell_unseen(obtained, lock != nullptr)) {
+    if (!tell_unseen(obtained, wanted.next, lock != nullptr)) {
         return std::nullopt;
     }
     registry_.touch(wanted.key);
@@ -459,7 +462,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     }
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {
-        if (auto notice = set_up(*obtained.sandbox, settings_.setup, wanted.stop);
+        if (auto notice = set_up(*obtained.sandbox, settings_.setup, wanted.next.stop);
             !notice.empty()) {
             obtained.told.notices.push_back(std::move(notice));
         }

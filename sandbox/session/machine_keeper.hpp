@@ -41,8 +41,10 @@ class MachineKeeper {
         SessionId id;
         std::string key;
         bool unnamed = false;
-        Seen seen;                 ///< what this server had
-        std::stop_token stop = {}; ///< nobody wants it any more; heard while it is set up
+        Seen seen; ///< what this server had
+        /// For what it is wanted: so long a machine that sleeps is waited for. When nobody wants it
+        /// any more is heard then, and while a machine is set up.
+        sandbox::CallToCome next = {};
         /// What this server has, and asks for again because its settings have changed; it is no
         /// client that keeps the machine from being replaced. Null: it has none.
         std::shared_ptr<sandbox::Sandbox> held = {};

@@ -1,6 +1,7 @@
 #include "sandbox/session/session_manager.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/session_manager_state.hpp"
@@ -26,6 +27,8 @@ constexpr std::chrono::seconds collect_pause{5};
 constexpr std::chrono::seconds late_pause{5};
 constexpr std::chrono::seconds last_late_pause{160};
 constexpr std::chrono::seconds close_time{1};
+/// Of an unnamed session's machine elsewhere, to be ended with its server.
+constexpr std::chrono::seconds far_end_time{5};
 /// The guest knows some seconds after its wake that nobody has read a result.
 constexpr std::chrono::minutes doubt_lasts{1};
 
@@ -171,6 +174,7 @@ void SessionManager::Implementation::collect(const Homes& homes, std::chrono::se
     try {
         collecting_ =
             std::jthread([this, homes = homes, pause](const std::stop_token& stop) mutable {
+                const WaitBound bound(stop); // close() waits for it
                 do {
                     sandbox::wait_for(pause, stop);
                     collect_quietly(*parts(), std::exchange(homes, {}), stop);
@@ -219,9 +223,13 @@ void SessionManager::Implementation::close() noexcept
     settler_.stop(); // what it has not settled is below
     const auto parts = this->parts();
     const auto patience = Deadline::after(close_time);
+    auto far_time = far_end_time;
     for (const auto& slot : slots) {
         if (slot->unnamed) {
-            slot->end_unnamed(parts->keeper, close_time);
+            const auto far = Deadline::after(far_time);
+            slot->end_unnamed(parts->keeper, close_time, far);
+            // Whoever has their machines does not answer for the others either.
+            far_time = far.expired() ? std::chrono::seconds(0) : far_time;
         } else {
             slot->settle_told(parts->keeper, patience);
             slot->depart(parts->keeper, parts->settings.on_disconnect);
@@ -244,9 +252,9 @@ SessionManager::~SessionManager()
     implementation_->close();
 }
 
-Lease SessionManager::acquire(const SessionId& id, const std::stop_token& stop)
+Lease SessionManager::acquire(const SessionId& id, const sandbox::CallToCome& next)
 {
-    return implementation_->acquire(id, stop);
+    return implementation_->acquire(id, next);
 }
 
 void SessionManager::report_lost(const SessionId& id, const Lease& lease)
@@ -301,6 +309,11 @@ std::optional<std::string> SessionManager::key_of_home(const SessionId& id,
                                                        const std::string& shown)
 {
     return implementation_->key_finder().of_home(id, shown);
+}
+
+std::optional<SessionId> SessionManager::id_of(const std::string& key)
+{
+    return implementation_->parts()->finder.id_of(key);
 }
 
 bool SessionManager::lives_here(const std::string& key)

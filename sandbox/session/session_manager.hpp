@@ -43,9 +43,10 @@ class SessionManager {
     /// stays.
     void change(const Settings& later);
 
-    /// The session's sandbox, made or attached to if need be. Throws Error(sandbox_unavailable),
-    /// Error(busy), and Error(cancelled) where a stop request came while session.setup ran.
-    [[nodiscard]] Lease acquire(const SessionId& id, const std::stop_token& stop = {});
+    /// The session's sandbox, made or attached to if need be; a machine that sleeps is waited for
+    /// as long as the call may wait that it is for. Throws Error(sandbox_unavailable), Error(busy),
+    /// and Error(cancelled) where a stop request came while session.setup ran or the machine woke.
+    [[nodiscard]] Lease acquire(const SessionId& id, const sandbox::CallToCome& next = {});
 
     /// The sandbox in `lease` turned out to be gone (a call threw session_lost): the next acquire()
     /// makes a new one and says so.
@@ -110,6 +111,10 @@ class SessionManager {
     /// Of such a home alone, without asking the books.
     [[nodiscard]] std::optional<std::string> key_of_home(const SessionId& id,
                                                          const std::string& shown);
+
+    /// Whose the session of that key is, and its name, as list() shows them; nothing where it has
+    /// no record.
+    [[nodiscard]] std::optional<SessionId> id_of(const std::string& key);
 
     /// Whether a machine of the key lives on this host, or may, without asking the books.
     [[nodiscard]] bool lives_here(const std::string& key);

@@ -142,7 +142,7 @@ void SessionManager::Implementation::take_untold(const std::shared_ptr<Slot>& sl
 
 /// Under slot.making.
 void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Parts>& parts,
-                                            const std::stop_token& stop)
+                                            const sandbox::CallToCome& next)
 {
     if (slot.unnamed) {
         slot.hold_claim(parts->keeper, *registry_);
@@ -160,7 +160,7 @@ void SessionManager::Implementation::obtain(Slot& slot, const std::shared_ptr<Pa
             slot.change_from = BootClock::now() + change_again(*backend_);
         }
     }
-    wanted.stop = stop;
+    wanted.next = next;
     try {
         make_or_find(slot, parts, wanted);
     } catch (...) {
@@ -272,7 +272,7 @@ void SessionManager::Implementation::keep_obtained(Slot& slot, const Parts& part
     slot.touched = BootClock::now();
 }
 
-Lease SessionManager::Implementation::acquire(const SessionId& id, const std::stop_token& stop)
+Lease SessionManager::Implementation::acquire(const SessionId& id, const sandbox::CallToCome& next)
 {
     if (closed_) {
         throw Error(ErrorCode::sandbox_unavailable, "the server is stopping",
@@ -295,7 +295,7 @@ Lease SessionManager::Implementation::acquire(const SessionId& id, const std::st
         if (auto lease = lease_of(slot, parts, /*makes=*/true)) {
             return std::move(*lease);
         }
-        obtain(*slot, parts, stop);
+        obtain(*slot, parts, next);
     }
 }
 

@@ -34,7 +34,7 @@ class SessionManager::Implementation {
     {
     }
 
-    Lease acquire(const SessionId& id, const std::stop_token& stop);
+    Lease acquire(const SessionId& id, const sandbox::CallToCome& next);
     void report_lost(const SessionId& id, const Lease& lease);
     void report_doubt(const SessionId& id, const Lease& lease);
     void report_unread(const SessionId& id, Told told);
@@ -101,7 +101,7 @@ class SessionManager::Implementation {
     [[nodiscard]] bool goes_on_collecting(const std::stop_token& stop);
     std::optional<Lease> lease_of(const std::shared_ptr<Slot>& slot,
                                   const std::shared_ptr<Parts>& parts, bool makes);
-    void obtain(Slot& slot, const std::shared_ptr<Parts>& parts, const std::stop_token& stop);
+    void obtain(Slot& slot, const std::shared_ptr<Parts>& parts, const sandbox::CallToCome& next);
     bool goes_on_with_held(Slot& slot, const Parts& parts, const MachineKeeper::Wanted& wanted);
     void take_untold(const std::shared_ptr<Slot>& slot, const std::shared_ptr<Parts>& parts,
                      bool makes);

@@ -1,6 +1,7 @@
 #include "sandbox/session/slot.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/session/departure.hpp"
 
 #include <exception>
@@ -78,8 +79,10 @@ void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept
     }
 }
 
-void Slot::end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience) noexcept
+void Slot::end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience,
+                       const Deadline& far) noexcept
 {
+    const WaitBound bound({}, far);
     try {
         // A creation in flight is given a moment; what it leaves, the next server collects.
         const std::unique_lock in_making(making, patience);

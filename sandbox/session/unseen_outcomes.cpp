@@ -23,6 +23,14 @@ constexpr std::size_t shown = 80;
 /// Of each stream, in bytes.
 constexpr std::uint64_t last_output = 1500;
 
+// Before how it ended.
+constexpr std::string_view left_to_run = "), which was left to run, nobody has been told the end: ";
+constexpr std::string_view reached_nobody =
+    " reached nobody, since its server or its client went away or gave it up: ";
+// Of those that are not told one by one.
+constexpr std::string_view nor_the_results_of = "nor did the results of ";
+constexpr std::string_view the_results_of = "the results of ";
+
 constexpr const char* gone_with_it = "; what it printed is gone with the sandbox";
 constexpr const char* others_stopped = ", which ran and ended with the sandbox";
 constexpr const char* all_gone = "; what they printed is gone with the sandbox";
@@ -37,11 +45,9 @@ std::string shown_command(std::string_view command)
 std::string untold(const protocol::JobEntry& job)
 {
     if (job.expected) {
-        return "of " + job.job_id + " (" + shown_command(job.command) +
-               "), which was left to run, nobody has been told the end: ";
+        return ("of " + job.job_id + " (" + shown_command(job.command)).append(left_to_run);
     }
-    return "the result of " + shown_command(job.command) +
-           " reached nobody, since its server or its client went away or gave it up: ";
+    return ("the result of " + shown_command(job.command)).append(reached_nobody);
 }
 
 std::string end_of(const protocol::JobEntry& job)
@@ -130,16 +136,32 @@ Newest newest_ended(const protocol::InfoReply& info)
 
 std::string nor_those_of(std::size_t commands)
 {
-    return "nor did the results of " + std::to_string(commands) +
+    return std::string(nor_the_results_of) + std::to_string(commands) +
            (commands == 1 ? " earlier command" : " earlier commands") + " reach anybody";
 }
 
 std::string forgotten_notice(std::size_t commands)
 {
-    return "the results of " + std::to_string(commands) +
+    return std::string(the_results_of) + std::to_string(commands) +
            (commands == 1 ? " command" : " commands") +
            " before those reached nobody either, and the sandbox remembers them no longer: what "
            "they did can be seen in the files alone";
+}
+
+/// Of which outcome a notice tells, whatever it says of what became of that.
+std::string_view subject_of(std::string_view notice)
+{
+    for (const auto beginning : {nor_the_results_of, the_results_of}) {
+        if (notice.starts_with(beginning)) {
+            return nor_the_results_of;
+        }
+    }
+    for (const auto end : {left_to_run, reached_nobody}) {
+        if (const auto found = notice.find(end); found != std::string_view::npos) {
+            return notice.substr(0, found + end.size());
+        }
+    }
+    return notice;
 }
 
 } // namespace
@@ -161,13 +183,13 @@ std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
     return notices;
 }
 
-Told claim_unseen(sandbox::Sandbox& sandbox)
+Told claim_unseen(sandbox::Sandbox& sandbox, const sandbox::CallToCome* next)
 {
     protocol::InfoRequest request;
     request.claim_unseen = true;
     request.acknowledge = true;
     auto receipt = std::make_shared<sandbox::Receipt>();
-    Told unseen{.notices = unseen_notices(sandbox.info({}, request, receipt.get()))};
+    Told unseen{.notices = unseen_notices(sandbox.info({}, request, receipt.get(), next))};
     if (*receipt) {
         unseen.receipts.push_back(std::move(receipt));
     }
@@ -258,6 +280,17 @@ std::vector<std::string> parting_notices(const protocol::InfoReply& info)
         last.told.push_back(std::move(last.untold));
     }
     return std::move(last.told);
+}
+
+void drop_told_again(std::vector<std::string>& notices, std::size_t since,
+                     const std::vector<std::string>& later)
+{
+    const auto is_told_again = [&](const std::string& notice) {
+        return std::ranges::any_of(
+            later, [&](const std::string& each) { return subject_of(each) == subject_of(notice); });
+    };
+    const auto first = notices.begin() + static_cast<std::ptrdiff_t>(since);
+    notices.erase(std::remove_if(first, notices.end(), is_told_again), notices.end());
 }
 
 } // namespace berth::session

@@ -15,8 +15,9 @@ namespace berth::session {
 [[nodiscard]] std::vector<std::string> unseen_notices(const protocol::InfoReply& info);
 
 /// Asks for them, and claims them: nobody else tells them until what this returns is told, or its
-/// receipts are gone. Throws Error where the guest does not say.
-[[nodiscard]] Told claim_unseen(sandbox::Sandbox& sandbox);
+/// receipts are gone. Throws Error where the guest does not say. `next`: as Sandbox::info().
+[[nodiscard]] Told claim_unseen(sandbox::Sandbox& sandbox,
+                                const sandbox::CallToCome* next = nullptr);
 
 /// The same; nothing where the guest does not say: the call that follows meets it, and tells what
 /// is wrong.
@@ -50,5 +51,10 @@ void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
 /// The same and stopped_notices(), by what a guest that ended itself has left of that list
 /// (sandbox::Backend::last_words()); nothing where it cannot be decoded.
 [[nodiscard]] std::vector<std::string> notices_of_words(std::string_view words);
+
+/// Drops of `notices`, from the one at `since` on, what `later` tells too, of the same outcomes or
+/// of the same loss: it is of a machine that has gone meanwhile, and knows what became of them.
+void drop_told_again(std::vector<std::string>& notices, std::size_t since,
+                     const std::vector<std::string>& later);
 
 } // namespace berth::session

@@ -193,10 +193,13 @@ class FaultsTest(FaultedTest):
         self.check_books_of_one()
 
     def test_a_call_waits_no_longer_for_a_wake_that_another_has_asked_for(self):
+        """And no less than it has itself, be it the first one of its server."""
         self.output("echo kept >file")
         e2b.emulator().do(self.box(), "pause")
-        e2b.emulator().fault(plane="api", path="/v2/sandboxes/{id}/connect", delay=30)
+        other = self.start("--session", "work")
+        e2b.emulator().fault(plane="api", path="/v2/sandboxes/{id}/connect", delay=30, times=2)
         first = self.berth.call_async("read_file", {"path": "file"})
+        first_of_another = other.call_async("bash_exec", {"command": "cat file", "timeout": 60})
         time.sleep(1)
         began = time.monotonic()
         found = self.berth.call_async("bash_exec", {"command": "echo x >>count", "timeout": 2}).result(60)
@@ -204,6 +207,7 @@ class FaultsTest(FaultedTest):
         self.assertEqual(found.error.get("code"), "sandbox_unavailable", found)
         self.assertTrue(found.error["retryable"])
         self.assertIn("kept", first.result(60).text)
+        self.assertIn("kept", first_of_another.result(60).text)
         self.assertEqual(self.output("ls"), "file\n")
 
     def test_a_key_that_is_taken_back(self):

@@ -1,3 +1,4 @@
+#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/e2b/http.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/e2b/failure_of.hpp"
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <optional>
 #include <semaphore>
 #include <stop_token>
 #include <string>
@@ -201,9 +203,15 @@ TEST_CASE("a stop request ends a call that waits")
         std::this_thread::sleep_for(50ms);
         stop.request_stop();
     });
+    auto heard = stop.get_token();
+    std::optional<berth::WaitBound> bound;
+    SUBCASE("of the call") {}
+    SUBCASE("of whoever makes it in the background")
+    {
+        bound.emplace(std::exchange(heard, {}));
+    }
     const auto failure = failure_of([&] {
-        static_cast<void>(
-            client.request(server.endpoint(), get(), enough, soon(), stop.get_token()));
+        static_cast<void>(client.request(server.endpoint(), get(), enough, soon(), heard));
     });
     CHECK(failure.cause() == Cause::cancelled);
     CHECK(failure.code() == ErrorCode::cancelled);

@@ -40,13 +40,15 @@ class OpenedMachine : public test::FakeMachine {
     {
     }
 
-    [[nodiscard]] std::unique_ptr<Channel> open(const Deadline& /*deadline*/,
-                                                std::string_view opening,
+    [[nodiscard]] std::unique_ptr<Channel> open(const Deadline& deadline, std::string_view opening,
                                                 const std::string& /*token*/,
                                                 const std::stop_token& /*stop*/) override
     {
+        patience = std::chrono::milliseconds(deadline.poll_timeout());
         return open_(opened_++, opening);
     }
+
+    std::chrono::milliseconds patience{0}; ///< of the last open()
 
     [[nodiscard]] sandbox::Reach reach() const noexcept override { return test::reach_of(false); }
 
@@ -109,6 +111,34 @@ TEST_SUITE("sandbox/opened_machine")
             throw sandbox::Unsent(Error(ErrorCode::session_lost, "there is no such box"));
         });
         CHECK_THROWS_AS((void)sandbox.write_file({}, {}), sandbox::Unsent);
+    }
+
+    TEST_CASE("who asks before a call waits as long as that for a machine that sleeps")
+    {
+        std::stop_source stop;
+        auto machine =
+            std::make_unique<OpenedMachine>([&](int, std::string_view) -> std::unique_ptr<Channel> {
+                stop.request_stop();
+                throw sandbox::Unsent(Error(ErrorCode::sandbox_unavailable, "it sleeps"),
+                                      sandbox::Unsent::Of::way_there);
+            });
+        const auto& asked = *machine;
+        Sandbox sandbox(std::move(machine), "secret", 60s);
+        const auto check = [&](const sandbox::CallToCome& next, std::chrono::seconds wanted) {
+            (void)error_of([&] { (void)sandbox.info({}, {}, nullptr, &next); });
+            CHECK(asked.patience <= wanted);
+            CHECK(asked.patience > wanted - 5s); // a busy machine takes its part of it
+        };
+        check({.time = 2s}, 17s);
+        check({.time = 30s}, 45s);
+        check({.time = 1h}, 60s);
+        check({}, 60s);
+        // And no longer than somebody wants it.
+        stop = {};
+        CHECK(error_of([&] {
+                  const sandbox::CallToCome next{.stop = stop.get_token()};
+                  (void)sandbox.info({}, {}, nullptr, &next);
+              }) == ErrorCode::cancelled);
     }
 
     TEST_CASE("a call that somebody may have had is asked for again, and done once")

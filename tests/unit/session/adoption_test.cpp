@@ -1,3 +1,4 @@
+#include "sandbox/left_behind.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
@@ -179,6 +180,87 @@ TEST_SUITE("session/adoption")
             backend->backend_name = "fake";
         }
         CHECK(has_home(work));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who wants a name that is taken is told what frees it")
+    {
+        end_one();
+        const auto refusal = [&] {
+            try {
+                (void)adopt();
+            } catch (const Error& error) {
+                return error;
+            }
+            FAIL("it was given");
+            return Error(ErrorCode::internal, "");
+        };
+        const auto says = [](const std::string& text, const std::string& words) {
+            return text.find(words) != std::string::npos;
+        };
+        SUBCASE("a home without a record")
+        {
+            (void)start()->acquire(kept);
+            REQUIRE(start()->kill(kept, false));
+            std::filesystem::remove(folder(kept) + "/record.json");
+            const auto refused = refusal();
+            CHECK(refused.code() == ErrorCode::conflict);
+            const auto key = key_hash(kept);
+            REQUIRE(says(refused.hint(), "`berth sessions adopt " + key + " --session OTHER"));
+            (void)start()->adopt(key, {.to = {"ann", "other", {}},
+                                       .end_machine = false,
+                                       .any_principal = true,
+                                       .deadline = Deadline::after(60s)});
+            CHECK(start()->kill({"ann", "other", {}}, true));
+        }
+        SUBCASE("one that another server makes just then, whom nobody waits for")
+        {
+            backend->before_ready = [&] {
+                const auto refused = refusal();
+                CHECK(refused.code() == ErrorCode::conflict);
+                CHECK(says(refused.hint(), "--purge"));
+            };
+            (void)start()->acquire(kept);
+            REQUIRE(start()->kill(kept, true));
+        }
+        SUBCASE("one that began to be adopted, by whoever has died")
+        {
+            const session::SessionId third{"ann", "third", {}};
+            (void)start()->acquire(third);
+            REQUIRE(start()->kill(third, false));
+            const pid_t dying = ::fork();
+            if (dying == 0) {
+                backend->before_move = [] { ::_exit(0); };
+                (void)adopt(key_hash(third));
+                ::_exit(1);
+            }
+            int status = 0;
+            REQUIRE(::waitpid(dying, &status, 0) == dying);
+            REQUIRE(status == 0);
+        }
+        (void)adopt();
+        CHECK(has_home(kept));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "the name of a session that was removed while its machine may still "
+                               "come is not to be removed again")
+    {
+        settings.collects = false;
+        backend->bound = false;
+        backend->before_ready = [] {
+            throw sandbox::LeftBehind(Error(ErrorCode::backend_error, "no answer came"));
+        };
+        CHECK_THROWS_AS((void)start()->acquire(kept), Error);
+        backend->before_ready = {};
+        REQUIRE(start()->kill(kept, true));
+        (void)start()->acquire(work);
+        try {
+            (void)adopt();
+            FAIL("it was given");
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::busy);
+            CHECK(std::string(error.hint()).find("--purge") == std::string::npos);
+            CHECK(std::string(error.hint()).find("five minutes") != std::string::npos);
+        }
     }
 
     TEST_CASE_FIXTURE(Fixture, "a home that no book knows is found by its key")

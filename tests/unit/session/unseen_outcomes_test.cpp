@@ -217,3 +217,28 @@ TEST_CASE("a guest that says of one that ended that it runs has a number told, a
     REQUIRE(notices.size() == 4);
     CHECK(notices[3].find("the results of 2 earlier commands") != std::string::npos);
 }
+
+TEST_CASE("what is told again, once its machine has gone, is told as it is then")
+{
+    InfoReply info;
+    for (const auto* command : {"first", "make", "make"}) {
+        info.ended.push_back(entry("job-" + std::to_string(info.ended.size()), command));
+        info.ended.back().exit_code = 2;
+    }
+    info.ended.push_back(entry("job-3", "echo left to itself"));
+    info.ended.back().expected = true;
+    info.jobs.push_back(entry("job-4", "serve", true));
+    info.forgotten_unseen = 2;
+    const auto before = unseen_notices(info);
+    REQUIRE(before.size() == 5); // three, the number of the others, and that of the forgotten ones
+    auto after = berth::session::parting_notices(info);
+    for (auto& notice : berth::session::stopped_notices(info)) {
+        after.push_back(std::move(notice));
+    }
+    std::vector<std::string> notices{before.front(), "a notice of the call itself"};
+    notices.insert(notices.end(), before.begin(), before.end());
+    notices.emplace_back("the result of `other` is told by this alone");
+    berth::session::drop_told_again(notices, 1, after);
+    CHECK(notices == std::vector<std::string>{before.front(), "a notice of the call itself",
+                                              "the result of `other` is told by this alone"});
+}
