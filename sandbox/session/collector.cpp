@@ -53,15 +53,33 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
 bool Collector::restore_lost(const Deadline& deadline, Round& round)
 {
     auto& collected = round.collected;
-    const auto waiting = collected.busy.size() + collected.failed.size();
     const bool in_time = for_each(keeper_.lost_machines(), deadline, round, [&](const auto& key) {
-        if (keeper_.restore(key)) {
+        if (restore(key, collected)) {
             collected.restored.push_back(name_of(key));
             clear_up(key, round);
         }
     });
-    collected.knows_all = in_time && collected.busy.size() + collected.failed.size() == waiting;
+    collected.knows_all = in_time && collected.awaited.empty();
     return in_time;
+}
+
+/// What keeps one from being restored may last, and is no reason to wait for it with the others.
+bool Collector::restore(const std::string& key, Collected& collected)
+{
+    try {
+        return keeper_.restore(key);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::busy) {
+            collected.awaited = error.what();
+        } else {
+            collected.unrestored.push_back(
+                "session " + key + ", which the books have lost, cannot be in them again: " +
+                error.what() + (error.hint().empty() ? "" : " (" + error.hint() + ')') +
+                ". Its next call and `berth sessions gc` try it again; without last-machine in " +
+                settings_.state_directory + "/sessions/" + key + " its home alone is kept");
+        }
+        throw;
+    }
 }
 
 /// As a list shows it.

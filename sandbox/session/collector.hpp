@@ -22,12 +22,17 @@ struct Collected {
     std::size_t strays = 0;            ///< machines that no book knew, now ended
     std::size_t others = 0;            ///< sessions on another backend, which it left alone
     std::vector<std::string> restored; ///< sessions that the books had lost, by name
-    bool knows_all = false;            ///< none is left that the books may have lost
-    std::vector<std::string> found;    ///< keys of homes that the books had lost, now listed
-    std::vector<SavedFiles> saved;     ///< of each session of which `save_on_end` was done
-    std::vector<std::string> removed;  ///< the sessions whose homes it removed, by name
-    SweptSaves swept;                  ///< but for what failed of it
-    std::vector<std::string> failed;   ///< why something stayed, of each that is not just in use
+    /// Of sessions that the books had lost and cannot be told of: why, and what to do; in `failed`
+    /// too.
+    std::vector<std::string> unrestored;
+    /// None is left that the books may have lost, but for those.
+    bool knows_all = false;
+    std::string awaited;              ///< whom one is locked by, where that is why it is not
+    std::vector<std::string> found;   ///< keys of homes that the books had lost, now listed
+    std::vector<SavedFiles> saved;    ///< of each session of which `save_on_end` was done
+    std::vector<std::string> removed; ///< the sessions whose homes it removed, by name
+    SweptSaves swept;                 ///< but for what failed of it
+    std::vector<std::string> failed;  ///< why something stayed, of each that is not just in use
     /// The sessions that others were making or ending just then, by name: what is to be done of
     /// them is not known.
     std::vector<std::string> busy;
@@ -94,6 +99,7 @@ class Collector {
     template <class Subjects, class Act>
     [[nodiscard]] bool for_each(const Subjects& subjects, const Deadline& deadline, Round& round,
                                 const Act& act);
+    [[nodiscard]] bool restore(const std::string& key, Collected& collected);
     [[nodiscard]] bool restore_lost(const Deadline& deadline, Round& round);
     [[nodiscard]] std::string name_of(const std::string& key) const;
     void clear_up(const std::string& key, Round& round);

@@ -103,7 +103,7 @@ Outcome adopt_session(session::SessionManager& sessions, const Asked& asked,
         what = key_of_name(sessions, asked, adoption);
     }
     // Of a home whose record may be on its way back nobody could say whose it is.
-    if (unsettled > 0 && !(what && is_in_books(sessions, *what))) {
+    if (unsettled.seconds > 0 && !(what && is_in_books(sessions, *what))) {
         return not_found(asked, unsettled, {}, {});
     }
     const bool by_id = !what && may_be_machine(sessions.backend(), asked.name);
@@ -115,9 +115,10 @@ Outcome adopt_session(session::SessionManager& sessions, const Asked& asked,
     if (!adopted) {
         return nothing_done(
             asked, ErrorCode::not_found,
-            "there is no session \"" + one_line(asked.name) + "\" of " +
-                one_line(asked.id.principal) + ", and no home of that key" +
-                (by_id ? ", nor a machine of that id" : ""),
+            with_unrestored("there is no session \"" + one_line(asked.name) + "\" of " +
+                                one_line(asked.id.principal) + ", and no home of that key" +
+                                (by_id ? ", nor a machine of that id" : ""),
+                            unsettled),
             advice_on_missing(sessions, asked.id, "adopt", " --session " + shell_word(to.session)));
     }
     return outcome_of(asked, to, what, *adopted);

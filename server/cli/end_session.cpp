@@ -28,7 +28,7 @@ struct NothingEnded {
 
 /// A session that has ended is there as long as its home is.
 NothingEnded why_nothing_ended(session::SessionManager& sessions, const Asked& asked,
-                               const std::optional<std::string>& key, std::int64_t unsettled)
+                               const std::optional<std::string>& key, const Unsettled& unsettled)
 {
     for (const auto& facts : sessions.list()) {
         if (facts.key == key && facts.state == to_string(session::State::ended)) {
@@ -37,31 +37,22 @@ NothingEnded why_nothing_ended(session::SessionManager& sessions, const Asked& a
                     "The same command with --purge removes it, with the files in its home."};
         }
     }
-    if (!key && unsettled > 0) {
-        return {ErrorCode::busy, unsettled_reason(), unsettled_remedy(unsettled)};
+    if (!key && unsettled.seconds > 0) {
+        return {ErrorCode::busy, unsettled.reason, unsettled.remedy};
     }
-    return {ErrorCode::not_found, missing_sentence(asked),
+    return {ErrorCode::not_found, with_unrestored(missing_sentence(asked), unsettled),
             advice_on_missing(sessions, asked.id, "kill")};
 }
 
-/// What a key, an id or a name that was given has led to.
-struct Named {
-    std::string session; ///< by its own name, where the books have it
-    std::string principal;
-};
-
-/// Before it ends: of a home that is gone the books know nothing.
-Named named_by(session::SessionManager& sessions, const Asked& asked,
-               const std::optional<std::string>& key)
+/// What a key, an id or a name that was given has led to, by its own name where the books have it.
+/// Before it ends: of a home that is gone they know nothing.
+session::SessionId named_by(session::SessionManager& sessions, const Asked& asked,
+                            const std::optional<std::string>& key)
 {
-    if (key) {
-        const auto all = sessions.list();
-        const auto found = std::ranges::find(all, *key, &session::SessionFacts::key);
-        if (found != all.end()) {
-            return {found->session, found->principal};
-        }
+    if (auto known = key ? sessions.id_of(*key) : std::nullopt) {
+        return *std::move(known);
     }
-    return {asked.id.session.empty() ? asked.name : asked.id.session, asked.id.principal};
+    return {asked.id.principal, asked.id.session.empty() ? asked.name : asked.id.session, {}};
 }
 
 /// What is still to be done where the files of a session could not be saved.
@@ -128,7 +119,7 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
                     .remedy = why.remedy,
                     .failure = why.code};
     if (why.code == ErrorCode::busy) {
-        (*outcome.data)["retry_after"] = unsettled;
+        (*outcome.data)["retry_after"] = unsettled.seconds;
     }
     if (ended) {
         outcome.text = "session " + one_line(named.session.empty() ? asked.name : named.session) +

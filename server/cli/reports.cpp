@@ -77,13 +77,13 @@ sandbox::Availability with_service(const std::vector<Check>& checks,
 }
 
 /// A list that may lack some.
-Outcome incomplete(Outcome outcome, std::int64_t seconds)
+Outcome incomplete(Outcome outcome, const Unsettled& unsettled)
 {
-    outcome.complaint = unsettled_reason();
-    outcome.remedy = unsettled_remedy(seconds);
+    outcome.complaint = unsettled.reason;
+    outcome.remedy = unsettled.remedy;
     outcome.failure = ErrorCode::busy;
     auto told = refusal_data(to_string(*outcome.failure), outcome.complaint, outcome.remedy,
-                             static_cast<unsigned>(seconds));
+                             static_cast<unsigned>(unsettled.seconds));
     told["sessions"] = std::move(*outcome.data);
     outcome.data = boxed(std::move(told));
     return outcome;
@@ -128,27 +128,32 @@ std::string advice_on_missing(session::SessionManager& sessions, const session::
                      (command == "kill" ? " ends it." : " reaches it.");
 }
 
-std::int64_t collect_leftovers(session::SessionManager& sessions)
+std::string with_unrestored(const std::string& reason, const Unsettled& unsettled)
+{
+    return unsettled.unrestored.empty() ? reason : reason + "; " + unsettled.unrestored;
+}
+
+Unsettled collect_leftovers(session::SessionManager& sessions)
 {
     // Asked first: what is written again while this looks may be missing from what it has seen.
     const auto settling = sessions.settling();
     const auto collected = sessions.collect_leftovers(Deadline::after(std::chrono::seconds(2)));
+    Unsettled unsettled{.reason = "the registry was restarted or has lost its data a moment ago, "
+                                  "and servers and hosts write again what they know: which "
+                                  "sessions there are is not known yet",
+                        .unrestored = joined(collected.unrestored, "; ")};
     if (settling) {
-        return std::max<std::int64_t>(std::chrono::ceil<std::chrono::seconds>(*settling).count(),
-                                      1);
+        unsettled.seconds =
+            std::max<std::int64_t>(std::chrono::ceil<std::chrono::seconds>(*settling).count(), 1);
+    } else if (!collected.knows_all) {
+        unsettled.seconds = mcp::usual_retry;
     }
-    return collected.knows_all ? 0 : mcp::usual_retry;
-}
-
-std::string unsettled_reason()
-{
-    return "the registry was restarted or has lost its data a moment ago, and servers and hosts "
-           "write again what they know: which sessions there are is not known yet";
-}
-
-std::string unsettled_remedy(std::int64_t seconds)
-{
-    return "The same command knows in " + std::to_string(seconds) + " s.";
+    if (!settling && !collected.awaited.empty()) {
+        unsettled.reason = "of a session that the registry has lost it is not known what it was: " +
+                           collected.awaited;
+    }
+    unsettled.remedy = "The same command knows in " + std::to_string(unsettled.seconds) + " s.";
+    return unsettled;
 }
 
 int show_config(const Options& options, bool as_json)
@@ -219,9 +224,10 @@ Outcome list_sessions(session::SessionManager& sessions)
                     .remedy = {},
                     .failure = {}};
     if (all.empty()) {
-        outcome.text = unsettled > 0 ? "" : "no sessions";
+        outcome.text = unsettled.seconds > 0 ? "" : "no sessions";
     }
-    return unsettled > 0 ? incomplete(std::move(outcome), unsettled) : outcome;
+    outcome.complaint = unsettled.unrestored;
+    return unsettled.seconds > 0 ? incomplete(std::move(outcome), unsettled) : outcome;
 }
 
 int show_checks(const std::vector<Check>& checks, const sandbox::Availability& found, bool as_json)

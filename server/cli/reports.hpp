@@ -15,15 +15,23 @@ namespace berth::server::cli {
 // The commands that only look, or act on the books. Each prints for people, or with `json` for
 // programs, and returns the exit status.
 
-/// What is shown shall not be what dead servers have left: clears that away, for two seconds at
-/// most. The result: in how many seconds it is known which sessions there are: the books have lost
-/// their data or were restarted a moment ago, and their servers and hosts write again what they
-/// know. 0: it is known.
-[[nodiscard]] std::int64_t collect_leftovers(session::SessionManager& sessions);
+/// What keeps the books from knowing which sessions there are: they have lost their data or were
+/// restarted a moment ago, and their servers and hosts write again what they know.
+struct Unsettled {
+    std::int64_t seconds = 0; ///< in how many it is known; 0: it is
+    std::string reason;       ///< why nothing is said of a session, or of all, where it is not
+    std::string remedy;
+    /// Those that are known to this host and that the books cannot be told of: why, and what to
+    /// do. Nobody waits for them.
+    std::string unrestored;
+};
 
-/// Why nothing is said of a session, or of all, where that gave a number.
-[[nodiscard]] std::string unsettled_reason();
-[[nodiscard]] std::string unsettled_remedy(std::int64_t seconds);
+/// Why a session is not found, which may be one of those.
+[[nodiscard]] std::string with_unrestored(const std::string& reason, const Unsettled& unsettled);
+
+/// What is shown shall not be what dead servers have left: clears that away, for two seconds at
+/// most.
+[[nodiscard]] Unsettled collect_leftovers(session::SessionManager& sessions);
 
 [[nodiscard]] int show_config(const Options& options, bool json);
 [[nodiscard]] int show_version(bool json);

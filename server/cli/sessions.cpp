@@ -250,15 +250,15 @@ Outcome nothing_done(const Asked& asked, ErrorCode code, const std::string& reas
             .failure = code};
 }
 
-Outcome not_found(const Asked& asked, std::int64_t unsettled, const std::string& reason,
+Outcome not_found(const Asked& asked, const Unsettled& unsettled, const std::string& reason,
                   const std::string& remedy)
 {
-    if (unsettled == 0) {
-        return nothing_done(asked, ErrorCode::not_found, reason, remedy);
+    if (unsettled.seconds == 0) {
+        return nothing_done(asked, ErrorCode::not_found, with_unrestored(reason, unsettled),
+                            remedy);
     }
-    auto outcome =
-        nothing_done(asked, ErrorCode::busy, unsettled_reason(), unsettled_remedy(unsettled));
-    (*outcome.data)["retry_after"] = unsettled;
+    auto outcome = nothing_done(asked, ErrorCode::busy, unsettled.reason, unsettled.remedy);
+    (*outcome.data)["retry_after"] = unsettled.seconds;
     return outcome;
 }
 

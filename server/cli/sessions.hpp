@@ -2,6 +2,7 @@
 
 #include "sandbox/session/session_manager.hpp"
 #include "server/cli/outcome.hpp"
+#include "server/cli/reports.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -28,8 +29,8 @@ struct Asked {
                                                   const Asked& asked);
 
 /// nothing_done(), of a session that is not found; `unsettled`: as collect_leftovers() has told.
-/// Else `reason` and `remedy`.
-[[nodiscard]] Outcome not_found(const Asked& asked, std::int64_t unsettled,
+/// Where it is known that there is none, `reason` and `remedy`.
+[[nodiscard]] Outcome not_found(const Asked& asked, const Unsettled& unsettled,
                                 const std::string& reason, const std::string& remedy);
 
 /// That there is no such session, by the name, key or id that was given.

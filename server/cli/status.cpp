@@ -57,15 +57,16 @@ Status gather(session::SessionManager& sessions, const Options& options)
     };
     // Where nothing can be made, the availability says why nothing is cleared up either; the books
     // can be read.
-    unless(!status.availability.available,
-           [&] { status.retry_after = collect_leftovers(sessions); });
+    Unsettled unsettled;
+    unless(!status.availability.available, [&] { unsettled = collect_leftovers(sessions); });
     unless(false, [&] {
         status.known = sessions.list().size();
         status.running = sessions.activities();
     });
+    status.retry_after = unsettled.seconds;
     if (status.retry_after > 0 && status.trouble.empty()) {
-        status.trouble = unsettled_reason();
-        status.trouble_remedy = unsettled_remedy(status.retry_after);
+        status.trouble = unsettled.reason;
+        status.trouble_remedy = unsettled.remedy;
     }
     status.errors = recent_errors(options.sessions.state_directory, shown_errors, &status.unread);
     for (const auto& session : status.running) {

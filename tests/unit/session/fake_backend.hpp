@@ -193,12 +193,16 @@ class FakeBackend : public sandbox::Backend {
         return machines;
     }
 
-    std::function<void()> before_look; ///< called in find_home()
+    std::function<void()> before_look;                       ///< called in find_home()
+    std::function<void(const std::string& key)> before_find; ///< the same
 
     [[nodiscard]] std::string find_home(const std::string& key_hash) override
     {
         if (before_look) {
             before_look();
+        }
+        if (before_find) {
+            before_find(key_hash);
         }
         return std::filesystem::exists(home(key_hash)) ? home(key_hash) : std::string();
     }

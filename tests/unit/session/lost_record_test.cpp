@@ -3,6 +3,8 @@
 #include "sandbox/protocol/wire.hpp"
 #include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_scripts.hpp"
+#include "server/cli/end_session.hpp"
+#include "server/cli/reports.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
 #include "tests/unit/session/redis_server.hpp"
@@ -16,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -180,6 +184,44 @@ TEST_SUITE("session/lost_record")
         const auto lease = start()->acquire(work);
         REQUIRE(lease.notices.size() == 2);
         CHECK(lease.notices[0].find("it ended with exit 7") != std::string::npos);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "one that cannot come back is told with the reason, and not waited "
+                               "for; one that is locked is")
+    {
+        make_one();
+        lose_all();
+        const auto manager = start();
+        const auto list = [&] { return server::cli::list_sessions(*manager); };
+        SUBCASE("nobody can tell whether its machine lives")
+        {
+            backend->unsure = true;
+            const auto shown = list();
+            CHECK_FALSE(shown.failure);
+            CHECK(shown.text == "no sessions");
+            CHECK(shown.complaint.find(key_hash(work)) != std::string::npos);
+            CHECK(shown.complaint.find("who knows") != std::string::npos);
+            CHECK(shown.complaint.find("last-machine") != std::string::npos);
+            const auto killed =
+                server::cli::kill_session(*manager, {work, "work"}, false, session::AtEnd::save);
+            CHECK(killed.failure == ErrorCode::not_found);
+            CHECK(killed.complaint.find("who knows") != std::string::npos);
+            backend->unsure = false;
+        }
+        SUBCASE("a server of this host that stands still has it")
+        {
+            const UniqueFd other(
+                ::open((folder(work) + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+            REQUIRE(::flock(other.get(), LOCK_EX | LOCK_NB) == 0);
+            const auto shown = list();
+            CHECK(shown.failure == ErrorCode::busy);
+            CHECK(shown.complaint.find("another server of this host") != std::string::npos);
+            CHECK(shown.complaint.find("restarted") == std::string::npos);
+        }
+        const auto shown = list();
+        CHECK_FALSE(shown.failure);
+        CHECK(shown.complaint.empty());
+        CHECK(shown.text.find("work") != std::string::npos);
     }
 
     TEST_CASE_FIXTURE(Fixture, "a call that is refused does not take the copy along")

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include <unistd.h>
@@ -33,6 +34,8 @@ int kill(session::SessionManager& sessions, const cli::Asked& asked, bool purge,
 struct Fixture {
     berth::tests::TemporaryDirectory directory;
     bool workspace_is_full = false;
+    std::shared_ptr<berth::tests::FakeBackend> backend =
+        std::make_shared<berth::tests::FakeBackend>(directory / "machines");
     session::SessionManager sessions = make();
 
     session::SessionManager make()
@@ -50,7 +53,7 @@ struct Fixture {
                                        .bytes = 10,
                                        .skipped = {"out/link: symbolic link"}};
         };
-        return {settings, std::make_shared<berth::tests::FakeBackend>(directory / "machines")};
+        return {settings, backend};
     }
 };
 
@@ -195,4 +198,18 @@ TEST_CASE_FIXTURE(Fixture, "a name cannot turn the line it is told in around")
         CHECK(text.find("\u202e") == std::string::npos);
         CHECK(text.find(cli::one_line(odd.session)) != std::string::npos);
     }
+}
+
+TEST_CASE_FIXTURE(Fixture, "whoever ends one session does not have all of them described")
+{
+    for (const auto* name : {"one", "two", "three", "work"}) {
+        (void)sessions.acquire({"ann", name, {}});
+    }
+    std::set<std::string> looked;
+    backend->before_find = [&](const std::string& key) { looked.insert(key); };
+    CHECK(captured(STDOUT_FILENO, [&] {
+              CHECK(kill(sessions, {work, "work"}, false, save) == 0);
+          }).starts_with("session work has ended"));
+    looked.erase(session::key_hash(work));
+    CHECK(looked.empty());
 }
