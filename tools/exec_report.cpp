@@ -3,6 +3,7 @@
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/full_screen.hpp"
+#include "tools/limit_report.hpp"
 #include "tools/quota_report.hpp"
 #include "tools/render.hpp"
 
@@ -137,6 +138,7 @@ std::string status(const ExecuteReply& reply, const ShownStream& out, const Show
     std::vector<std::string> parts = {
         stop_phrase(reply),
         screen_phrase(reply),
+        throttled_phrase(reply.limit_hits),
         reply.cwd_changed ? "cwd " + visible(reply.cwd) : "",
         truncation_phrase("stdout", reply.out, out),
         truncation_phrase("stderr", reply.err, err),
@@ -328,6 +330,7 @@ nlohmann::json exec_data(const ExecuteReply& reply, const ShownStream& out, cons
         {"denials", nlohmann::json::array()},
     };
     add_quota(data, reply.quota);
+    add_limit_hits(data, reply.limit_hits);
     return data;
 }
 

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "tools/limit_report.hpp"
 #include "tools/render.hpp"
 
 #include <nlohmann/json.hpp>
@@ -143,6 +144,7 @@ std::vector<std::string> job_parts(const JobState& state)
                   " at the latest"
             : "",
         visible(state.notice),
+        throttled_phrase(state.limit_hits),
     };
 }
 
@@ -155,7 +157,7 @@ std::string job_message(const JobState& state)
 nlohmann::json job_data(const JobState& state)
 {
     const bool known = state.shell_ended;
-    return {
+    nlohmann::json data = {
         {"job_id", utf8::sanitize(state.job_id)},
         {"command", utf8::sanitize(state.command)},
         {"status", state.running ? "running" : "ended"},
@@ -170,6 +172,8 @@ nlohmann::json job_data(const JobState& state)
         {"survivors", state.survivors},
         {"stop_verified_by", proof_word(state.stop_proof)},
     };
+    add_limit_hits(data, state.limit_hits);
+    return data;
 }
 
 std::string job_output_text(const protocol::JobOutputReply& reply, const ShownStream& out,

@@ -339,7 +339,7 @@ void Commands::change_limits(protocol::Terms& wanted)
 void Commands::forget_readings() noexcept
 {
     if (std::exchange(state_->order_at_rest, state_->last_order) != state_->last_order) {
-        forget_reading(state_->config.oom_events_fd);
+        forget_limit_counts(state_->config);
     }
 }
 

@@ -110,7 +110,7 @@ void Commands::State::launch(const Delayed& asked, Done done)
     std::string notice = asked.notice;
     remove_cgroups();
     const std::string workdir = absolute_workdir(request, host.session.cwd(), config.home);
-    const std::uint64_t oom_before = oom_kills(config.oom_events_fd);
+    const LimitCounts limits_before = limit_counts(config);
     if (!shell.is_bash) {
         notice += (notice.empty() ? "" : "\n") + ("there is no bash here: " + shell.path) +
                   " ran the command";
@@ -127,7 +127,7 @@ void Commands::State::launch(const Delayed& asked, Done done)
             {request, config, environment, shell, workdir, -1, file_limit}, pipes, cgroup);
         const auto command = std::make_shared<Command>(
             host, request, asked.order, workdir, std::move(notice), shim, std::move(pipes),
-            std::move(cgroup), oom_before, std::move(done));
+            std::move(cgroup), limits_before, std::move(done));
         for (const auto& [id, other] : commands) {
             if (other->is_call() || other->is_job()) { // one that is told has its shim to reap
                 other->has_company();

@@ -32,10 +32,12 @@ void make(const std::string& base, const CgroupSpec& spec, Handover& files)
     }
     if (base == spec.v1.pids) {
         write(commands + "/pids.max", std::to_string(spec.pids));
+        files.pids_events = open_file(commands + "/pids.events", O_RDONLY);
     }
     if (base == spec.v1.cpu) {
         // Of the kernel's own period, which is cpu_period; each file that is opened stays cached.
         write(commands + "/cpu.cfs_quota_us", std::to_string(spec.cpu_quota));
+        files.cpu_stat = open_file(commands + "/cpu.stat", O_RDONLY);
         write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec.cpu_quota)));
     }
     if (base == spec.v1.freezer) {

@@ -21,6 +21,8 @@ void each_part(Parts& parts, const Visit& visit)
     visit('l', parts.listen);
     visit('p', parts.parting);
     visit('o', parts.oom_events);
+    visit('n', parts.pids_events);
+    visit('u', parts.cpu_stat);
     visit('r', parts.run_cgroup);
     visit('f', parts.freezer);
     visit('g', parts.guest_tasks);

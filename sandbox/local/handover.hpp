@@ -13,6 +13,8 @@ struct Handover {
     UniqueFd listen;                     ///< the guest's socket; none for a probe
     UniqueFd parting;                    ///< see GuestConfig::parting_fd; none for a probe
     UniqueFd oom_events;                 ///< none: without a memory cgroup
+    UniqueFd pids_events;                ///< none: no cgroup counts processes
+    UniqueFd cpu_stat;                   ///< none: none limits processor time
     UniqueFd run_cgroup;                 ///< as root, where commands have cgroups of their own
     UniqueFd freezer;                    ///< v1: freezer.state of the commands; none: v2 freezes
     std::vector<UniqueFd> guest_tasks;   ///< v1: joined by the child

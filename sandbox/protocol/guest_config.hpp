@@ -45,6 +45,9 @@ struct GuestConfig {
     /// v1 memory.oom_control or v2 memory.events of the commands' cgroup, for oom_killed; -1:
     /// unknown
     std::int32_t oom_events_fd = -1;
+    /// pids.events and cpu.stat of the same cgroup, of either version; -1: nothing counts there
+    std::int32_t pids_events_fd = -1;
+    std::int32_t cpu_stat_fd = -1;
 
     std::uint64_t limit_nofile = 0; ///< rlimits of commands; 0: as inherited
     std::uint64_t limit_nproc = 0;
@@ -110,6 +113,8 @@ struct GuestConfig {
         field(32, self.quota_by_kernel);
         field(33, self.parting_fd);
         field(34, self.run_as);
+        field(35, self.pids_events_fd);
+        field(36, self.cpu_stat_fd);
     }
 };
 

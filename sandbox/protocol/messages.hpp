@@ -9,6 +9,7 @@
 #include "sandbox/protocol/messages/files.hpp"
 #include "sandbox/protocol/messages/info.hpp"
 #include "sandbox/protocol/messages/jobs.hpp"
+#include "sandbox/protocol/messages/limit_hits.hpp"
 #include "sandbox/protocol/messages/patch.hpp"
 #include "sandbox/protocol/messages/pause.hpp"
 #include "sandbox/protocol/messages/search.hpp"

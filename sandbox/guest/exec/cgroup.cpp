@@ -133,6 +133,11 @@ std::optional<std::uint64_t> CommandCgroup::oom_kills() const
     return value_of(read_in(directory_.get(), "memory.events"), "oom_kill");
 }
 
+std::optional<std::uint64_t> CommandCgroup::refused_processes() const
+{
+    return value_of(read_in(directory_.get(), "pids.events"), "max");
+}
+
 bool CommandCgroup::remove()
 {
     return ::unlinkat(parent_, name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT;
@@ -141,6 +146,17 @@ bool CommandCgroup::remove()
 std::optional<std::uint64_t> cgroup_event(int fd, std::string_view key)
 {
     return value_of(read_all(fd), key);
+}
+
+std::vector<std::optional<std::uint64_t>>
+cgroup_events(int fd, std::initializer_list<std::string_view> keys)
+{
+    const std::string text = fd >= 0 ? read_all(fd) : std::string();
+    std::vector<std::optional<std::uint64_t>> numbers;
+    for (const auto key : keys) {
+        numbers.push_back(value_of(text, key));
+    }
+    return numbers;
 }
 
 std::uint64_t oom_kills(int fd)

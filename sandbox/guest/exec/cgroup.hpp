@@ -3,6 +3,7 @@
 #include "sandbox/base/unique_fd.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,10 @@ class CommandCgroup {
     /// without the memory controller.
     [[nodiscard]] std::optional<std::uint64_t> oom_kills() const;
 
+    /// How often it was refused a process for want of room below a limit, up to Linux 6.10
+    /// whoever's; nothing without the controller.
+    [[nodiscard]] std::optional<std::uint64_t> refused_processes() const;
+
     /// False while something in it still runs.
     bool remove();
 
@@ -55,6 +60,10 @@ class CommandCgroup {
 
 /// The number after `key` in a `cgroup.events` that is open for reading.
 [[nodiscard]] std::optional<std::uint64_t> cgroup_event(int fd, std::string_view key);
+
+/// The numbers after several keys, of one reading; none of `fd` -1.
+[[nodiscard]] std::vector<std::optional<std::uint64_t>>
+cgroup_events(int fd, std::initializer_list<std::string_view> keys);
 
 /// The `oom_kill` counter in v2 memory.events or v1 memory.oom_control; 0 when it cannot be read.
 [[nodiscard]] std::uint64_t oom_kills(int fd);

@@ -36,7 +36,7 @@ std::string shown_beginning(const std::string& command)
 
 Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std::uint64_t order,
                  std::string workdir, std::string notice, pid_t shim, CommandPipes pipes,
-                 std::optional<CommandCgroup> cgroup, std::uint64_t oom_kills, Done done)
+                 std::optional<CommandCgroup> cgroup, const LimitCounts& limits, Done done)
     : host_(host), id_(request.id), order_(order), text_(shown_beginning(request.command)),
       workdir_(std::move(workdir)), timeout_(milliseconds_of(request.timeout)),
       keep_leftovers_(request.on_exit == protocol::OnExit::keep),
@@ -45,7 +45,7 @@ Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std
       spill_above_(request.spill_above), background_(request.background),
       background_at_timeout_(request.on_timeout == protocol::OnTimeout::background),
       lifetime_(milliseconds_of(request.job_lifetime)), done_(std::move(done)),
-      oom_kills_(oom_kills), tree_(shim, std::move(cgroup)), report_(std::move(pipes.report.read)),
+      limits_(limits), tree_(shim, std::move(cgroup)), report_(std::move(pipes.report.read)),
       out_(std::move(pipes.output.read), request.head_limit, request.tail_limit, host.spill,
            "stdout"),
       err_(std::move(pipes.error.read), request.head_limit, request.tail_limit, host.spill,
@@ -280,8 +280,8 @@ void Command::judge()
         return;
     }
     fill_fate();
-    tell_oom();
-    judgement_ = {reply_.fate, reply_.exit_code, reply_.signal, reply_.notice};
+    tell_limits();
+    judgement_ = {reply_.fate, reply_.exit_code, reply_.signal, reply_.notice, reply_.limit_hits};
 }
 
 std::uint64_t Command::running_time() const

@@ -4,6 +4,7 @@
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/exec/command_tree.hpp"
+#include "sandbox/guest/exec/limit_counts.hpp"
 #include "sandbox/guest/exec/outcome.hpp"
 #include "sandbox/guest/exec/output.hpp"
 #include "sandbox/guest/exec/shim.hpp"
@@ -85,10 +86,10 @@ class Command : public std::enable_shared_from_this<Command> {
   public:
     using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
 
-    /// `order`: see JobEntry.
+    /// `order`: see JobEntry; `limits`: as they stood before it began.
     Command(CommandHost& host, const protocol::ExecuteRequest& request, std::uint64_t order,
             std::string workdir, std::string notice, pid_t shim, CommandPipes pipes,
-            std::optional<CommandCgroup> cgroup, std::uint64_t oom_kills, Done done);
+            std::optional<CommandCgroup> cgroup, const LimitCounts& limits, Done done);
     ~Command();
     Command(const Command&) = delete;
     Command& operator=(const Command&) = delete;
@@ -240,6 +241,7 @@ class Command : public std::enable_shared_from_this<Command> {
         std::int32_t exit_code = -1;
         std::int32_t signal = 0;
         std::string notice;
+        std::optional<protocol::LimitHits> limit_hits;
     };
 
     /// A callback that does nothing once the command is gone.
@@ -291,8 +293,9 @@ class Command : public std::enable_shared_from_this<Command> {
     void flush_input_later();
     void close_input();
     void fill_fate();
-    [[nodiscard]] std::uint64_t oom_killed() const;
-    void tell_oom();
+    void tell_limits();
+    void tell_oom(const LimitCounts& session);
+    void tell_refused_processes(const LimitCounts& session, protocol::LimitHits& hits);
     void fill_usage();
     void move_session();
     void add_notice(const std::string& text);
@@ -327,7 +330,7 @@ class Command : public std::enable_shared_from_this<Command> {
     EventLoop::TimerId orphans_timer_ = 0;                 ///< 0: not set
     BootClock::time_point looked_;                         ///< for orphans, the last time
     bool to_look_ = false; ///< what ended since then may have left some
-    std::uint64_t oom_kills_;
+    LimitCounts limits_;   ///< before it began
     bool company_ = false;
 
     CommandTree tree_;

@@ -167,6 +167,7 @@ protocol::JobState Command::job_state()
         state.exit_code = judgement_->exit_code;
         state.signal = judgement_->signal;
         state.notice = judgement_->notice;
+        state.limit_hits = judgement_->limit_hits;
     }
     state.processes = entry.processes;
     state.age = entry.age;

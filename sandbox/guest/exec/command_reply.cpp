@@ -128,40 +128,6 @@ std::exception_ptr Command::failure(const ShimReport& report)
     return std::make_exception_ptr(session_directory_error(report.error, workdir_, home));
 }
 
-/// How many processes the kernel has killed for want of memory since the command began: its own
-/// where each command has a memory cgroup, else those of the whole session.
-std::uint64_t Command::oom_killed() const
-{
-    if (tree_.cgroup()) {
-        if (const auto own = tree_.cgroup()->oom_kills()) {
-            return *own;
-        }
-    }
-    const auto now = guest::oom_kills(host_.config.oom_events_fd);
-    return now > oom_kills_ ? now - oom_kills_ : 0;
-}
-
-void Command::tell_oom()
-{
-    const std::uint64_t killed = oom_killed();
-    if (killed == 0) {
-        return;
-    }
-    const bool own = tree_.cgroup() && tree_.cgroup()->oom_kills();
-    if (reply_.exit_code == 128 + SIGKILL && end_ && (own || !company_)) {
-        // The shell itself is rarely the largest: mostly it lives to say that what it ran was
-        // killed.
-        reply_.fate = protocol::Fate::oom_killed;
-        reply_.signal = SIGKILL;
-        return;
-    }
-    // In a pipeline nothing of it shows in the exit code; and of a count of the session's another
-    // command may have been meant.
-    add_notice("the memory limit was reached: the kernel killed " + std::to_string(killed) +
-               (killed == 1 ? " process" : " processes") +
-               (own ? " of this command" : " of this session while the command ran"));
-}
-
 void Command::fill_fate()
 {
     using protocol::Fate;

@@ -124,6 +124,8 @@ CommandCgroups Cgroups::make_for_commands()
         set_limits(commands);
         enable_controllers(commands);
         made.oom_events = open_file(commands + "/memory.events", O_RDONLY);
+        made.pids_events = open_file(commands + "/pids.events", O_RDONLY);
+        made.cpu_stat = open_file(commands + "/cpu.stat", O_RDONLY);
     }
     // A guest that was taken over could fill the kernel's memory with cgroups.
     write(commands + "/cgroup.max.descendants", "2048");

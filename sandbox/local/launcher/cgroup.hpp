@@ -13,6 +13,8 @@ namespace berth::local {
 struct CommandCgroups {
     UniqueFd run;        ///< as root; else the child opens it
     UniqueFd oom_events; ///< memory.events
+    UniqueFd pids_events;
+    UniqueFd cpu_stat;
 };
 
 /// The cgroups (v2) of one session:

@@ -46,6 +46,8 @@ protocol::GuestConfig complete(ChildSetup& setup, const Handover& handover)
         config.v1_tasks_fds.push_back(tasks.get());
     }
     config.oom_events_fd = handover.oom_events.get();
+    config.pids_events_fd = handover.pids_events.get();
+    config.cpu_stat_fd = handover.cpu_stat.get();
     config.quota_by_kernel = handover.home_limited;
     return config;
 }
@@ -55,9 +57,9 @@ void keep_only(const protocol::GuestConfig& config, int config_fd)
     // First everything is marked, then what is named is spared: a descriptor that was forgotten
     // here would be a way out of the sandbox.
     require(::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0, step, "close_range");
-    for (const int fd :
-         {config.listen_fd, config.ready_fd, config.lifetime_fd, config.commands_cgroup_fd,
-          config.v1_freezer_fd, config.oom_events_fd, config.parting_fd, config_fd}) {
+    for (const int fd : {config.listen_fd, config.ready_fd, config.lifetime_fd,
+                         config.commands_cgroup_fd, config.v1_freezer_fd, config.oom_events_fd,
+                         config.pids_events_fd, config.cpu_stat_fd, config.parting_fd, config_fd}) {
         stay_open(fd);
     }
     for (const int fd : config.v1_tasks_fds) {

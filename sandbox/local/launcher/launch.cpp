@@ -213,6 +213,8 @@ void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSoc
     handover.run_cgroup = std::move(commands.run);
     if (commands.oom_events) {
         handover.oom_events = std::move(commands.oom_events);
+        handover.pids_events = std::move(commands.pids_events);
+        handover.cpu_stat = std::move(commands.cpu_stat);
     }
     if (spec.privileged) {
         for (auto& tree : clone_trees(spec.binds, spec, /*late=*/true)) {

@@ -2,6 +2,7 @@
 
 // Running a command.
 
+#include "sandbox/protocol/messages/limit_hits.hpp"
 #include "sandbox/protocol/messages/quota.hpp"
 
 #include <cstdint>
@@ -149,8 +150,9 @@ struct ExecuteReply {
     bool background = false;
     std::string job_cursor;                     ///< of what the job prints behind `out` and `err`
     std::optional<std::uint64_t> job_remaining; ///< until the job is stopped
-    bool acknowledge = false;        ///< the guest waits for what the request has announced
-    std::optional<QuotaState> quota; ///< once the command has ended; absent: no limit
+    bool acknowledge = false;            ///< the guest waits for what the request has announced
+    std::optional<QuotaState> quota;     ///< once the command has ended; absent: no limit
+    std::optional<LimitHits> limit_hits; ///< absent: none was met, or none is counted
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -176,6 +178,7 @@ struct ExecuteReply {
         field(19, self.job_remaining);
         field(20, self.acknowledge);
         field(21, self.quota);
+        field(22, self.limit_hits);
     }
 };
 

@@ -27,9 +27,10 @@ struct JobState {
     std::string ended_by;        ///< "deadline", "kill", "room", "quota"; empty: by itself
     std::uint32_t survivors = 0; ///< of a stop
     StopProof stop_proof = StopProof::none;
-    std::string notice;       ///< e.g. that memory was short
-    bool takes_input = false; ///< its standard input is open for job_input
-    bool not_run = false;     ///< nothing of it: `notice` says why
+    std::string notice;                  ///< e.g. that memory was short
+    bool takes_input = false;            ///< its standard input is open for job_input
+    bool not_run = false;                ///< nothing of it: `notice` says why
+    std::optional<LimitHits> limit_hits; ///< until its shell ended; absent: none
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -50,6 +51,7 @@ struct JobState {
         field(14, self.notice);
         field(15, self.takes_input);
         field(16, self.not_run);
+        field(17, self.limit_hits);
     }
 };
 

@@ -122,10 +122,16 @@ class LimitsTest(ParityTest):
 
     def test_processes(self):
         """With cgroups and without: then the kernel counts those of the user in the sandbox."""
-        started = int(self.python(COUNT_PROCESSES))
+        told = self.run_command("python3 -", stdin=COUNT_PROCESSES, timeout=60)
+        started = int(told.data["stdout"])
         self.assertLess(started, PIDS)
         self.assertGreater(started, PIDS - 20)
-        self.output("true")
+        if "pids" in limiting_controllers():
+            self.assertGreater(told.data["pids_hit"]["count"], 0)
+            self.assertIn(f"the limit of {PIDS} processes (local.pids) was reached", told.text)
+        else:
+            self.assertNotIn("pids_hit", told.data)
+        self.assertNotIn("pids_hit", self.run_command("true").data)
 
     def test_a_job_with_all_the_processes_is_stopped_for_the_next_command(self):
         """With cgroups and without. A shell and the process that starts it find room in the cgroup,
@@ -148,7 +154,16 @@ class LimitsTest(ParityTest):
         self.assertEqual(self.python(COUNT_FILES), f"EMFILE {NOFILE}\n")
 
     def test_processor_time(self):
-        used = float(self.python(BURN))  # in 1.5 s
+        told = self.run_command("python3 -", stdin=BURN, timeout=60)
+        used = float(told.data["stdout"])  # in 1.5 s
         self.assertGreater(used, 0)
-        if "cpu" in limiting_controllers():
-            self.assertLess(used, 1.5 * CPUS + 0.25)
+        if "cpu" not in limiting_controllers():
+            self.assertNotIn("cpu_throttled", told.data)
+            return
+        self.assertLess(used, 1.5 * CPUS + 0.25)
+        throttled = told.data["cpu_throttled"]
+        self.assertGreater(throttled["throttled_periods"], 4)
+        self.assertGreaterEqual(throttled["periods"], throttled["throttled_periods"])
+        self.assertGreater(throttled["throttled_ms"], 0)
+        self.assertRegex(told.text, r"slowed by the session's limit of processor time \(local.cpus\)")
+        self.assertNotIn("cpu_throttled", self.run_command("true").data)

@@ -38,6 +38,8 @@ TEST_CASE("every part of a handover comes to its own place")
     const UniqueFd there(pair[1]);
     Handover sent;
     sent.listen = file("listen");
+    sent.pids_events = file("pids");
+    sent.cpu_stat = file("cpu");
     sent.run_cgroup = file("run");
     sent.freezer = file("freezer");
     sent.guest_tasks.push_back(file("g1"));
@@ -51,6 +53,8 @@ TEST_CASE("every part of a handover comes to its own place")
     REQUIRE(received.has_value());
     CHECK(content_of(received->listen) == "listen");
     CHECK(content_of(received->oom_events) == "none");
+    CHECK(content_of(received->pids_events) == "pids");
+    CHECK(content_of(received->cpu_stat) == "cpu");
     CHECK(content_of(received->run_cgroup) == "run");
     CHECK(content_of(received->freezer) == "freezer");
     REQUIRE(received->guest_tasks.size() == 2);

@@ -59,6 +59,17 @@ TEST_CASE("kills for want of memory are counted in either form")
     CHECK(oom_kills(-1) == 0);
 }
 
+TEST_CASE("processes that a limit refused a command are its own only where the kernel counts so")
+{
+    const tests::TemporaryDirectory directory;
+    const UniqueFd parent(::open((directory / "").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(parent.valid());
+    const CommandCgroup cgroup(parent.get(), "one");
+    CHECK_FALSE(cgroup.refused_processes());
+    std::ofstream(directory / "one/pids.events") << "max 4\n";
+    CHECK(cgroup.refused_processes() == 4);
+}
+
 TEST_CASE("a reading is forgotten, and the file stays under its number")
 {
     const tests::TemporaryDirectory directory;
