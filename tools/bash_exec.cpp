@@ -9,6 +9,7 @@
 #include "tools/exec_report.hpp"
 #include "tools/output_budget.hpp"
 #include "tools/progress.hpp"
+#include "tools/protection_report.hpp"
 #include "tools/quota_report.hpp"
 #include "tools/sandbox_call.hpp"
 
@@ -250,6 +251,7 @@ protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& set
     request.on_timeout = args.on_timeout;
     request.job_lifetime = static_cast<std::uint64_t>(settings.job_max_timeout.count()) * 1000;
     request.stdin_open = args.stdin_open;
+    request.protection = protection_of(settings);
     return request;
 }
 
@@ -290,6 +292,7 @@ Result BashExec::run(Context& context, const Args& args)
         context.told.notices.push_back(std::move(limit));
     }
     auto result = render(reply, std::chrono::seconds(seconds), context.settings);
+    tell_protected(context, *result.data, reply.protected_changes);
     result.receipt = std::move(receipt);
     return result;
 }

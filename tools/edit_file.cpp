@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "tools/decode.hpp"
 #include "tools/edit_report.hpp"
+#include "tools/protection_report.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
 
@@ -175,16 +176,22 @@ void EditFile::check(const Args& args)
 Result EditFile::run(Context& context, const Args& args)
 {
     if (args.patch) {
-        const auto asked = patch_request(args, context.settings);
+        auto asked = patch_request(args, context.settings);
+        asked.protection = protection_of(context.settings);
         const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
             return sandbox.patch_files(asked, context.stop);
         });
-        return patch_report(reply, context.settings);
+        auto result = patch_report(reply, context.settings);
+        tell_protected(context, *result.data, reply.protected_changes);
+        return result;
     }
-    const auto asked = request(args, context.settings);
+    auto asked = request(args, context.settings);
+    asked.protection = protection_of(context.settings);
     const auto reply = with_sandbox(
         context, [&](sandbox::Sandbox& sandbox) { return sandbox.edit_file(asked, context.stop); });
-    return edit_report(reply, context.settings);
+    auto result = edit_report(reply, context.settings);
+    tell_protected(context, *result.data, reply.protected_changes);
+    return result;
 }
 
 } // namespace berth::tools

@@ -6,6 +6,7 @@
 #include "sandbox/protocol/frame.hpp"
 #include "tools/decode.hpp"
 #include "tools/progress.hpp"
+#include "tools/protection_report.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
 #include "tools/transfer.hpp"
@@ -209,11 +210,14 @@ Result LoadFromWorkspace::run(Context& context, const Args& args)
     if (!request.single) {
         request.names = download.names();
     }
+    request.protection = protection_of(context.settings);
     const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
         return sandbox.import_files(request, [&] { return download.next(); }, context.stop);
     });
     check_arrived(download, reply);
-    return report(download, reply, context.settings);
+    auto result = report(download, reply, context.settings);
+    tell_protected(context, *result.data, reply.protected_changes);
+    return result;
 }
 
 } // namespace berth::tools

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/control_characters.hpp"
+#include "sandbox/protocol/messages.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/workspace/store.hpp"
 
@@ -39,6 +40,7 @@ struct Settings {
     ControlCharacters control_characters = ControlCharacters::strip;
     bool sticky_cwd = true;
     bool structured_content = false;
+    protocol::Protection protection; ///< no paths: nothing is protected
     /// What the operator puts into the environment of every command. Called for each, by any
     /// thread; throws Error when a part of it is not to be had. Empty: nothing.
     std::function<std::map<std::string, std::string>()> command_variables;

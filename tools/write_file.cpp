@@ -5,6 +5,7 @@
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/decode.hpp"
+#include "tools/protection_report.hpp"
 #include "tools/render.hpp"
 #include "tools/sandbox_call.hpp"
 
@@ -76,11 +77,14 @@ protocol::WriteFileRequest WriteFile::request(const Args& args)
 
 Result WriteFile::run(Context& context, const Args& args)
 {
-    const auto asked = request(args);
+    auto asked = request(args);
+    asked.protection = protection_of(context.settings);
     const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
         return sandbox.write_file(asked, context.stop);
     });
-    return render(args, reply);
+    auto result = render(args, reply);
+    tell_protected(context, *result.data, reply.protected_changes);
+    return result;
 }
 
 Result WriteFile::render(const Args& args, const protocol::WriteFileReply& reply)

@@ -7,6 +7,7 @@
 #include "sandbox/protocol/frame.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -56,6 +57,9 @@ class Call : public std::enable_shared_from_this<Call> {
     void on_cancel(Task task) { on_cancel_ = std::move(task); }
 
     void on_gone(Task task) { on_gone_ = std::move(task); }
+
+    /// Runs `task` so much later, whatever has become of the call by then.
+    void later(std::chrono::milliseconds time, Task task);
 
     /// The answer is not the end of the call: until the host has acknowledged it, on_gone() stands.
     /// Said before reply().

@@ -12,6 +12,7 @@
 namespace berth::guest {
 
 class HomeQuota;
+class ProtectedWrites;
 
 /// What belongs to the session and is shared by its calls. Thread-safe.
 class SessionState {
@@ -49,6 +50,8 @@ struct CallContext {
     std::function<std::string()> receive_data;
     /// Null: the home is not limited.
     HomeQuota* quota = nullptr;
+    /// Null: the call protects no file.
+    ProtectedWrites* protected_writes = nullptr;
 };
 
 } // namespace berth::guest

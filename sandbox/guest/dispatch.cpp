@@ -2,8 +2,10 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/command_answer.hpp"
 #include "sandbox/guest/connection.hpp"
 #include "sandbox/guest/operations.hpp"
+#include "sandbox/guest/protection/protected_writes.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/protocol/wire.hpp"
 
@@ -21,7 +23,8 @@ namespace {
 using protocol::Operation;
 
 /// An operation on files: on a worker's thread, from request to reply.
-using FileOperation = std::string (*)(std::string request, const CallContext& context);
+using FileOperation = std::string (*)(std::string request, const CallContext& context,
+                                      ProtectedBook& protected_files);
 
 /// Anything else: on the loop's thread.
 struct LoopContext {
@@ -43,11 +46,33 @@ Request decode_and_free(std::string& bytes)
     return protocol::decode<Request>(freed);
 }
 
+/// One that may write files which are protected.
+template <auto function, class Request>
+auto with_protection(const Request& request, CallContext context, ProtectedBook& protected_files)
+{
+    ProtectedWrites writes(*request.protection, context.config);
+    context.protected_writes = &writes;
+    auto reply = function(request, context);
+    if constexpr (requires { reply.dry_run; }) {
+        if (reply.dry_run) {
+            return reply;
+        }
+    }
+    reply.protected_changes = writes.done(protected_files);
+    return reply;
+}
+
 template <auto function>
-std::string on_files(std::string request, const CallContext& context)
+std::string on_files(std::string bytes, const CallContext& context, ProtectedBook& protected_files)
 {
     using Request = decltype(request_of(function));
-    return protocol::encode(function(decode_and_free<Request>(request), context));
+    const auto request = decode_and_free<Request>(bytes);
+    if constexpr (requires { request.protection; }) {
+        if (request.protection) {
+            return protocol::encode(with_protection<function>(request, context, protected_files));
+        }
+    }
+    return protocol::encode(function(request, context));
 }
 
 template <class Reply>
@@ -182,38 +207,6 @@ std::shared_ptr<void> tell_output(const std::shared_ptr<Call>& call, Commands& c
         });
 }
 
-/// A command's result, which waits for a count of the home where that is limited, but not for long.
-void answer_counted(const Services& services, const std::shared_ptr<Call>& call,
-                    protocol::ExecuteReply reply)
-{
-    static constexpr std::chrono::milliseconds patience{250};
-    const auto& quota = services.quota;
-    if (services.commands.running() == 0 && services.commands.job_count() == 0) {
-        quota->set_commands_run(false);
-    }
-    const auto shared = std::make_shared<protocol::ExecuteReply>(std::move(reply));
-    const auto tell = [quota, call, shared](bool anew) {
-        try {
-            if (anew) {
-                (void)quota->count({}, patience);
-            }
-            shared->quota = quota->state();
-            call->reply(protocol::encode(*shared));
-        } catch (...) {
-            call->fail(std::current_exception());
-        }
-    };
-    if (shared->background) {
-        tell(false);
-        return;
-    }
-    try {
-        services.workers.run([tell] { tell(true); }, Workers::Kind::brief, call->asker());
-    } catch (const Error&) {
-        tell(false); // no thread is free
-    }
-}
-
 /// The answer of a call that nobody came back for in time, should somebody come all the same.
 std::exception_ptr went_on(const std::string& job_id)
 {
@@ -270,14 +263,13 @@ void execute(const LoopContext& context, const std::shared_ptr<Call>& call,
     commands.start(
         decoded,
         [call, &services = context.services, asked = commands.asked(decoded),
+         result = CommandAnswer(context.services, call, decoded),
          news = tell_output(call, commands, decoded.id, decoded.progress)](
             const protocol::ExecuteReply& reply, const std::exception_ptr& error) {
             if (error) {
                 fail_command(*call, services.commands, asked, error);
-            } else if (services.quota) {
-                answer_counted(services, call, reply);
             } else {
-                call->reply(protocol::encode(reply));
+                result.give(reply);
             }
         },
         // Its shim has the request then. Kept for hours by a command with much input, the room
@@ -445,7 +437,7 @@ void run_on_worker(FileOperation operation, const Services& services,
             .receive_data = [&call] { return call->receive_data(); },
             .quota = services.quota.get(),
         };
-        call->reply(operation(call->take_request(), context));
+        call->reply(operation(call->take_request(), context, *services.protected_files));
     } catch (...) {
         call->fail(std::current_exception());
     }
@@ -466,7 +458,10 @@ void end_in_queue(const std::weak_ptr<Call>& weak)
 
 } // namespace
 
-Dispatcher::Dispatcher(Services services) : services_(std::move(services)) {}
+Dispatcher::Dispatcher(Services services) : services_(std::move(services))
+{
+    services_.protected_files = std::make_shared<ProtectedBook>(services_.config);
+}
 
 void Dispatcher::begin(const std::shared_ptr<Call>& call, protocol::Frame request) const
 {

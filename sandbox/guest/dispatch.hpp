@@ -4,6 +4,7 @@
 #include "sandbox/guest/call_context.hpp"
 #include "sandbox/guest/commands.hpp"
 #include "sandbox/guest/pause/pauses.hpp"
+#include "sandbox/guest/protection/protected_book.hpp"
 #include "sandbox/guest/workers.hpp"
 #include "sandbox/protocol/frame.hpp"
 #include "sandbox/protocol/guest_config.hpp"
@@ -34,6 +35,7 @@ struct Services {
     /// By a client other than the server of that name, a call or a job.
     std::function<bool(const std::string& server)> in_use_beside;
     std::shared_ptr<HomeQuota> quota = nullptr; ///< null: the home is not limited
+    std::shared_ptr<ProtectedBook> protected_files = nullptr; ///< the dispatcher makes it
 };
 
 /// Maps protocol::Operation to what does it: the one table of the guest. Decodes requests, encodes

@@ -12,6 +12,7 @@
 #include "sandbox/protocol/messages/limit_hits.hpp"
 #include "sandbox/protocol/messages/patch.hpp"
 #include "sandbox/protocol/messages/pause.hpp"
+#include "sandbox/protocol/messages/protection.hpp"
 #include "sandbox/protocol/messages/search.hpp"
 #include "sandbox/protocol/messages/terms.hpp"
 #include "sandbox/protocol/messages/transfer.hpp"

@@ -59,6 +59,8 @@ constexpr std::array table = {
     Definition{"path_policy", Kind::choice, "", 0, 0, "|home", false, "home: file tools see the home and kept output only"},
     Definition{"principal", Kind::text, "", 0, 0, "", true, "owner of sessions and workspace; default: the OS user"},
     Definition{"profile", Kind::text, "default", 0, 0, "", true, "settings that go by one name: berth's own, or [profiles.NAME] of the file"},
+    Definition{"protected.action", Kind::choice, "tell", 0, 0, "tell|refuse|off", false, "of a change to a protected file: told in the result of its call; refused to the tools that write files, and told of commands; or not looked at"},
+    Definition{"protected.paths", Kind::list, "~/.bashrc,~/.bash_profile,~/.bash_login,~/.bash_logout,~/.profile,~/.zshenv,~/.zprofile,~/.zshrc,~/.zlogin,~/.config/fish/config.fish,~/.gitconfig,~/.config/git/config,~/.ssh/authorized_keys,~/.ssh/config,~/.ssh/rc,.git/hooks/,.git/config,.husky/,.pre-commit-config.yaml,.envrc,CLAUDE.md,CLAUDE.local.md,AGENTS.md,GEMINI.md,.claude/,.mcp.json,.codex/,.gemini/,.cursor/,.cursorrules,.windsurfrules,.github/copilot-instructions.md,.vscode/,.idea/,.github/workflows/,.gitlab-ci.yml,.circleci/,.travis.yml,.drone.yml,Jenkinsfile,azure-pipelines.yml,bitbucket-pipelines.yml", 0, 0, "", false, "files that programs outside of the sandbox obey: ~/NAME in the home, NAME in every folder, NAME/ all that is in one"},
     Definition{"read.budget", Kind::number, "50000", 1000, 400'000, "", false, "characters of a file in a result"},
     Definition{"read.image", Kind::bytes, "5MiB", 1024, 64 * mebibyte, "", false, "largest picture that is shown"},
     Definition{"read.limit", Kind::number, "2000", 1, 1'000'000, "", false, "lines of a file in a result"},

@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::seconds look_interval{1};
 
 /// What a call takes from tools::Settings.
-constexpr std::array<std::string_view, 17> of_tools{
+constexpr std::array<std::string_view, 19> of_tools{
     "edit.max_file",
     "env",
     "exec.max_timeout",
@@ -27,6 +27,8 @@ constexpr std::array<std::string_view, 17> of_tools{
     "job.timeout",
     "output.budget",
     "output.control_characters",
+    "protected.action",
+    "protected.paths",
     "read.budget",
     "read.image",
     "read.limit",

@@ -9,6 +9,7 @@
 #include "server/options/mount_roots.hpp"
 #include "server/options/out_of_reach.hpp"
 #include "server/options/paths.hpp"
+#include "server/options/protection_options.hpp"
 #include "server/options/session_name.hpp"
 #include "server/options/values.hpp"
 
@@ -104,6 +105,7 @@ tools::Settings make_tool_settings(const Layers& layers)
     tools.search_time = milliseconds(layers, "search.time");
     tools.sticky_cwd = layers.boolean("sticky_cwd");
     tools.structured_content = layers.boolean("structured_content");
+    tools.protection = make_protection(layers);
     return tools;
 }
 

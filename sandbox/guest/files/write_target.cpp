@@ -7,6 +7,7 @@
 #include "sandbox/guest/files/owner.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
+#include "sandbox/guest/protection/protected_writes.hpp"
 #include "sandbox/guest/quota/home_quota.hpp"
 
 #include <climits>
@@ -289,6 +290,9 @@ LockedTarget lock_write_target(std::string_view path, const CallContext& context
         if (locked.target.path() == seen.path() && locked.target.exists() == seen.exists() &&
             locked.target.status.st_ino == seen.status.st_ino &&
             locked.target.status.st_dev == seen.status.st_dev) {
+            if (context.protected_writes != nullptr) {
+                context.protected_writes->judge(locked.target.path(), locked.target.exists());
+            }
             return locked;
         }
     }

@@ -71,6 +71,7 @@ struct LockedTarget {
     WriteTarget target;
 };
 
+/// Throws Error(permission_denied) for one that is protected, where that is to be refused.
 [[nodiscard]] LockedTarget lock_write_target(std::string_view path, const CallContext& context);
 
 /// Throws Error(permission_denied) for a file without a writable bit, immutable, or on a read-only

@@ -3,6 +3,7 @@
 // Running a command.
 
 #include "sandbox/protocol/messages/limit_hits.hpp"
+#include "sandbox/protocol/messages/protection.hpp"
 #include "sandbox/protocol/messages/quota.hpp"
 
 #include <cstdint>
@@ -53,6 +54,7 @@ struct ExecuteRequest {
     /// What the command prints is told in events (PrintedTail), the first one so long after the
     /// start, each so long after the one before. 0: never.
     std::uint64_t progress = 0;
+    std::optional<Protection> protection; ///< changes of which files are told; absent: of none
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -74,6 +76,7 @@ struct ExecuteRequest {
         field(15, self.stdin_open);
         field(16, self.progress);
         field(17, self.acknowledge);
+        field(18, self.protection);
     }
 };
 
@@ -153,6 +156,7 @@ struct ExecuteReply {
     bool acknowledge = false;            ///< the guest waits for what the request has announced
     std::optional<QuotaState> quota;     ///< once the command has ended; absent: no limit
     std::optional<LimitHits> limit_hits; ///< absent: none was met, or none is counted
+    std::vector<ProtectedChange> protected_changes; ///< since the session's last look
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -179,6 +183,7 @@ struct ExecuteReply {
         field(20, self.acknowledge);
         field(21, self.quota);
         field(22, self.limit_hits);
+        field(23, self.protected_changes);
     }
 };
 

@@ -2,7 +2,10 @@
 
 // Reading, writing and editing a file.
 
+#include "sandbox/protocol/messages/protection.hpp"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -102,8 +105,9 @@ struct WriteFileRequest {
     std::string path;
     std::string content;
     WriteMode mode = WriteMode::overwrite;
-    std::string if_sha256;              ///< empty: no condition
-    Encoding encoding = Encoding::text; ///< text is not appended to UTF-16 or UTF-32
+    std::string if_sha256;                ///< empty: no condition
+    Encoding encoding = Encoding::text;   ///< text is not appended to UTF-16 or UTF-32
+    std::optional<Protection> protection; ///< absent: no file is
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -113,6 +117,7 @@ struct WriteFileRequest {
         field(3, self.mode);
         field(4, self.if_sha256);
         field(5, self.encoding);
+        field(6, self.protection);
     }
 };
 
@@ -122,6 +127,7 @@ struct WriteFileReply {
     std::uint64_t size = 0;  ///< of the file now
     std::string sha256;      ///< of the whole file now; empty when it was not computed
     bool created = false;
+    std::vector<ProtectedChange> protected_changes;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -131,6 +137,7 @@ struct WriteFileReply {
         field(3, self.size);
         field(4, self.sha256);
         field(5, self.created);
+        field(6, self.protected_changes);
     }
 };
 
@@ -156,6 +163,7 @@ struct EditFileRequest {
     std::uint64_t max_size = 0;    ///< of the file
     std::uint64_t diff_budget = 0; ///< bytes of diff in the reply
     bool tolerant = false; ///< a text that does not occur matches but for tabs, line ends ...
+    std::optional<Protection> protection; ///< absent: no file is
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -167,6 +175,7 @@ struct EditFileRequest {
         field(5, self.max_size);
         field(6, self.diff_budget);
         field(7, self.tolerant);
+        field(8, self.protection);
     }
 };
 
@@ -180,6 +189,7 @@ struct EditFileReply {
     bool created = false;
     bool dry_run = false;
     std::vector<std::string> tolerated; ///< what old_text differed in: "tabs", "quotes" ...
+    std::vector<ProtectedChange> protected_changes;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -193,6 +203,7 @@ struct EditFileReply {
         field(7, self.created);
         field(8, self.dry_run);
         field(9, self.tolerated);
+        field(10, self.protected_changes);
     }
 };
 

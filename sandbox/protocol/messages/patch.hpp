@@ -2,7 +2,10 @@
 
 // Changing several files at once.
 
+#include "sandbox/protocol/messages/protection.hpp"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +14,9 @@ namespace berth::protocol {
 struct PatchFilesRequest {
     std::string patch; ///< as Codex's apply_patch takes it
     bool dry_run = false;
-    std::uint64_t max_size = 0;    ///< of each file
-    std::uint64_t diff_budget = 0; ///< bytes of diff in the reply
+    std::uint64_t max_size = 0;           ///< of each file
+    std::uint64_t diff_budget = 0;        ///< bytes of diff in the reply
+    std::optional<Protection> protection; ///< absent: no file is
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -21,6 +25,7 @@ struct PatchFilesRequest {
         field(2, self.dry_run);
         field(3, self.max_size);
         field(4, self.diff_budget);
+        field(5, self.protection);
     }
 };
 
@@ -53,6 +58,7 @@ struct PatchFilesReply {
     std::string diff;               ///< unified, of the files that stay; whole files only
     bool diff_truncated = false;
     bool dry_run = false;
+    std::vector<ProtectedChange> protected_changes;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -61,6 +67,7 @@ struct PatchFilesReply {
         field(2, self.diff);
         field(3, self.diff_truncated);
         field(4, self.dry_run);
+        field(5, self.protected_changes);
     }
 };
 

@@ -2,7 +2,10 @@
 
 // Files on their way between sandbox and workspace; the data itself is in transfer.hpp.
 
+#include "sandbox/protocol/messages/protection.hpp"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +55,7 @@ struct ImportRequest {
     /// Of the entries that will come: none is written unless there is a place for each. May be
     /// empty.
     std::vector<std::string> names;
+    std::optional<Protection> protection; ///< absent: no file is
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -60,6 +64,7 @@ struct ImportRequest {
         field(2, self.single);
         field(3, self.overwrite);
         field(4, self.names);
+        field(5, self.protection);
     }
 };
 
@@ -79,11 +84,13 @@ struct TransferredFile {
 
 struct ImportReply {
     std::vector<TransferredFile> files;
+    std::vector<ProtectedChange> protected_changes;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
     {
         field(1, self.files);
+        field(2, self.protected_changes);
     }
 };
 

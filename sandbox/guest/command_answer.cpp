@@ -1,0 +1,138 @@
+#include "sandbox/guest/command_answer.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/guest/exec/spawn.hpp"
+#include "sandbox/guest/protection/protected_book.hpp"
+#include "sandbox/guest/quota/home_quota.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace berth::guest {
+namespace {
+
+/// The home of a session may be large; a command's result waits no longer for its count.
+constexpr std::chrono::milliseconds count_patience{250};
+/// A mount may hang; nor for a look at what is protected.
+constexpr std::chrono::milliseconds look_patience{2000};
+
+} // namespace
+
+CommandAnswer::CommandAnswer(const Services& services, const std::shared_ptr<Call>& call,
+                             const protocol::ExecuteRequest& request)
+    : services_(services), call_(call), protection_(request.protection),
+      workdir_(absolute_workdir(request, services.session.cwd(), services.config.home)),
+      began_(stamp_time_now())
+{
+    const auto book = services.protected_files;
+    if (!protection_ || book->knows(workdir_) || !book->begin_to_know()) {
+        return;
+    }
+    try {
+        services.workers.run([book, protection = *protection_, place = workdir_] {
+            book->get_to_know(protection, {place});
+        });
+    } catch (const Error&) {
+        book->end_knowing(); // no thread is free; the look behind the command finds what it changed
+    }
+}
+
+/// What a worker and the clock both want to send: whoever comes first does.
+struct CommandAnswer::Pending {
+    Pending(CommandAnswer of, const protocol::ExecuteReply& given)
+        : answer(std::move(of)), reply(given)
+    {
+    }
+
+    [[nodiscard]] bool claim() noexcept { return !claimed.exchange(true); }
+
+    const CommandAnswer answer;
+    std::atomic<bool> claimed{false};
+    protocol::ExecuteReply reply; ///< the claimer's
+};
+
+void CommandAnswer::look(Pending& pending) const
+{
+    auto& book = *services_.protected_files;
+    std::vector<protocol::ProtectedChange> changes;
+    std::exception_ptr failure;
+    try {
+        if (protection_) {
+            changes = book.look(*protection_, {workdir_, pending.reply.cwd}, began_);
+        }
+        if (services_.quota && !pending.reply.background) {
+            (void)services_.quota->count({}, count_patience);
+        }
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    if (!pending.claim()) {
+        book.keep(std::move(changes));
+        book.note_late(/*ended=*/true);
+    } else if (failure) {
+        call_->fail(failure);
+    } else {
+        pending.reply.protected_changes = std::move(changes);
+        send(pending.reply);
+    }
+}
+
+void CommandAnswer::send(protocol::ExecuteReply& reply) const
+{
+    try {
+        if (services_.quota) {
+            reply.quota = services_.quota->state();
+        }
+        call_->reply(protocol::encode(reply));
+    } catch (...) {
+        call_->fail(std::current_exception());
+    }
+}
+
+void CommandAnswer::send_unlooked(protocol::ExecuteReply& reply) const
+{
+    reply.notice += std::string(reply.notice.empty() ? "" : "\n") +
+                    "protected files were not looked at: the disks that they are on do not answer";
+    send(reply);
+}
+
+void CommandAnswer::give(const protocol::ExecuteReply& given) const
+{
+    const auto& quota = services_.quota;
+    if (quota && services_.commands.running() == 0 && services_.commands.job_count() == 0) {
+        quota->set_commands_run(false);
+    }
+    const bool has_run = !given.background || given.duration > 0;
+    auto pending = std::make_shared<Pending>(*this, given);
+    if (!has_run || (!quota && !protection_)) {
+        send(pending->reply);
+        return;
+    }
+    if (protection_ && services_.protected_files->is_late()) {
+        send_unlooked(pending->reply);
+        return;
+    }
+    try {
+        services_.workers.run([pending] { pending->answer.look(*pending); }, Workers::Kind::brief,
+                              call_->asker());
+    } catch (const Error&) {
+        send(pending->reply); // no thread is free
+        return;
+    }
+    if (protection_) {
+        // Weak, so that the call is not in use for that long.
+        call_->later(look_patience, [weak = std::weak_ptr(pending)] {
+            const auto late = weak.lock();
+            if (late && late->claim()) {
+                late->answer.services_.protected_files->note_late(/*ended=*/false);
+                late->answer.send_unlooked(late->reply);
+            }
+        });
+    }
+}
+
+} // namespace berth::guest

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "sandbox/guest/call.hpp"
+#include "sandbox/guest/dispatch.hpp"
+#include "sandbox/protocol/messages.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace berth::guest {
+
+/// What a command's result waits for once the command has ended: a look at the disk, on a worker's
+/// thread. Made before the command begins.
+class CommandAnswer {
+  public:
+    CommandAnswer(const Services& services, const std::shared_ptr<Call>& call,
+                  const protocol::ExecuteRequest& request);
+
+    /// On the loop's thread.
+    void give(const protocol::ExecuteReply& reply) const;
+
+  private:
+    struct Pending;
+
+    void look(Pending& pending) const;
+    void send(protocol::ExecuteReply& reply) const;
+    void send_unlooked(protocol::ExecuteReply& reply) const;
+
+    const Services& services_;
+    std::shared_ptr<Call> call_;
+    std::optional<protocol::Protection> protection_;
+    std::string workdir_;
+    std::int64_t began_;
+};
+
+} // namespace berth::guest

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "sandbox/protocol/guest_config.hpp"
+#include "sandbox/protocol/messages.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::guest {
+
+/// The home, and each writable mount: whatever else can be written is thrown away with the machine,
+/// and nobody outside obeys it.
+[[nodiscard]] std::vector<std::string> protected_roots(const protocol::GuestConfig& config);
+
+[[nodiscard]] bool is_in(std::string_view path, std::string_view folder) noexcept;
+
+/// Whether `path`, which is where a file really is, is one of them.
+[[nodiscard]] bool is_protected(std::string_view path, const protocol::Protection& protection,
+                                const protocol::GuestConfig& config);
+
+/// What lies in a folder of which all is protected, and is not: git's examples of hooks, which each
+/// new repository has and nobody runs.
+[[nodiscard]] bool is_example(std::string_view name) noexcept;
+
+} // namespace berth::guest
