@@ -2,6 +2,7 @@
 
 #include "tools/cut_off.hpp"
 #include "tools/dialect.hpp"
+#include "tools/masked_call.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -28,8 +29,10 @@ Result::~Result() = default;
 Result run_tool(const Entry& tool, Context& context, const nlohmann::json& arguments)
 {
     refuse_cut_off(tool, arguments);
-    Result result = tool.dialect == nullptr ? tool.run(context, arguments)
-                                            : run_in_dialect(tool, context, arguments);
+    Result result = run_masked(context.settings, context.told, context.progress, [&] {
+        return tool.dialect == nullptr ? tool.run(context, arguments)
+                                       : run_in_dialect(tool, context, arguments);
+    });
     auto& data = *result.data;
     data["session"] = context.session.session;
     data["backend"] = std::string(context.sessions.backend().name());

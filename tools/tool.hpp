@@ -4,6 +4,7 @@
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/workspace/store.hpp"
+#include "tools/secret_mask.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -44,6 +45,8 @@ struct Settings {
     /// What the operator puts into the environment of every command. Called for each, by any
     /// thread; throws Error when a part of it is not to be had. Empty: nothing.
     std::function<std::map<std::string, std::string>()> command_variables;
+    /// Of these, the values that no result may show. Called by any thread. Empty: there are none.
+    std::function<std::vector<Secret>()> secrets;
 };
 
 /// Takes the newest word on how far a call is: one or a few lines, valid UTF-8 without control

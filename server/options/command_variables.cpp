@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <mutex>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -76,9 +78,36 @@ void drop_line_end(std::string& content)
 
 } // namespace
 
+/// The newest values of each secret, the last one last.
+class CommandVariables::Memory {
+  public:
+    void note(const std::string& name, const std::string& value)
+    {
+        constexpr std::ptrdiff_t most = 4;
+        const std::lock_guard lock(mutex_);
+        const auto is_of_name = [&](const tools::Secret& secret) { return secret.name == name; };
+        std::erase(known_, tools::Secret{name, value});
+        if (std::ranges::count_if(known_, is_of_name) >= most) {
+            known_.erase(std::ranges::find_if(known_, is_of_name));
+        }
+        known_.push_back({name, value});
+    }
+
+    [[nodiscard]] std::vector<tools::Secret> all() const
+    {
+        const std::lock_guard lock(mutex_);
+        return known_;
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    std::vector<tools::Secret> known_;
+};
+
 CommandVariables::CommandVariables(const RawValue& env, const RawValue& secret,
                                    Environment environment)
-    : origin_(secret.origin), environment_(std::move(environment))
+    : origin_(secret.origin), environment_(std::move(environment)),
+      memory_(std::make_shared<Memory>())
 {
     for (const auto& item : env.items) {
         const auto equals = item.find('=');
@@ -120,7 +149,7 @@ void CommandVariables::add_secret(const std::string& item)
     }
     const bool twice = plain_.contains(name) ||
                        std::any_of(secrets_.begin(), secrets_.end(),
-                                   [&](const Secret& other) { return other.name == name; });
+                                   [&](const Source& other) { return other.name == name; });
     if (twice) {
         throw Error(ErrorCode::invalid_argument,
                     "secret (" + origin_ + "): " + name + " is given twice, here or in env",
@@ -129,7 +158,7 @@ void CommandVariables::add_secret(const std::string& item)
     secrets_.push_back({.name = name, .source = source, .is_file = is_file});
 }
 
-std::string CommandVariables::value_of(const Secret& secret) const
+std::string CommandVariables::value_of(const Source& secret) const
 {
     std::string value;
     std::string wrong;
@@ -174,9 +203,27 @@ std::map<std::string, std::string> CommandVariables::now() const
 {
     auto variables = plain_;
     for (const auto& secret : secrets_) {
-        variables[secret.name] = value_of(secret);
+        auto& value = variables[secret.name] = value_of(secret);
+        memory_->note(secret.name, value);
     }
     return variables;
+}
+
+std::vector<tools::Secret> CommandVariables::known_secrets() const
+{
+    return memory_->all();
+}
+
+std::vector<tools::Secret> CommandVariables::secrets() const
+{
+    for (const auto& secret : secrets_) {
+        try {
+            memory_->note(secret.name, value_of(secret));
+        } catch (const Error&) {
+            continue; // no command has it either
+        }
+    }
+    return known_secrets();
 }
 
 } // namespace berth::server

@@ -2,17 +2,20 @@
 
 #include "server/options/layers.hpp"
 #include "server/options/toml_file.hpp"
+#include "tools/secret_mask.hpp"
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace berth::server {
 
 /// What the operator puts into the environment of every command: `env`, as it stands, and `secret`,
-/// of which only the source is kept here and the value is read anew for each call, so that it is in
-/// no book, log or record of berth, and a new one holds from the next command on
-/// (docs/adr/0019-command-variables.md). Immutable; thread-safe.
+/// of which the source is kept here and the value is read anew for each call, so that it is in no
+/// book, log or record of berth, and a new one holds from the next command on
+/// (docs/adr/0019-command-variables.md). The values that commands have had stay in memory, so that
+/// results can be kept free of them. Thread-safe.
 class CommandVariables {
   public:
     /// `env`: NAME=VALUE each. `secret`: NAME=env:VARIABLE, of this process's environment, or
@@ -24,23 +27,36 @@ class CommandVariables {
     /// had, with its name, source and place.
     [[nodiscard]] std::map<std::string, std::string> now() const;
 
+    /// Of the secrets, what there is by now and the values before: the last few of each. Those that
+    /// are not to be had are left out.
+    [[nodiscard]] std::vector<tools::Secret> secrets() const;
+
+    /// As secrets(), and nothing is read.
+    [[nodiscard]] std::vector<tools::Secret> known_secrets() const;
+
+    [[nodiscard]] bool has_secrets() const noexcept { return !secrets_.empty(); }
+
     /// Those that secrets are read from.
     [[nodiscard]] std::vector<std::string> files() const;
 
   private:
-    struct Secret {
+    struct Source {
         std::string name;
         std::string source; ///< behind "env:" or "file:"
         bool is_file = false;
     };
 
+    class Memory;
+
     void add_secret(const std::string& item);
-    [[nodiscard]] std::string value_of(const Secret& secret) const;
+    [[nodiscard]] std::string value_of(const Source& secret) const;
 
     std::map<std::string, std::string> plain_;
-    std::vector<Secret> secrets_;
+    std::vector<Source> secrets_;
     std::string origin_; ///< of the secrets
     Environment environment_;
+    /// Shared by copies: what one has given to a command, a result of the other may show.
+    std::shared_ptr<Memory> memory_;
 };
 
 } // namespace berth::server

@@ -201,6 +201,7 @@ Options LiveSettings::changed_options(Change& change)
     options.session = options_->session;
     options.sessions = options_->sessions;
     options.tools.command_variables = options_->tools.command_variables;
+    options.tools.secrets = options_->tools.secrets;
     return options;
 }
 

@@ -401,6 +401,17 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
     out_of_reach = settings;
     out_of_reach.insert(out_of_reach.end(), files.begin(), files.end());
     out_of_reach.insert(out_of_reach.end(), own.begin(), own.end());
+    if (variables.has_secrets()) {
+        options.tools.secrets = [variables, files, places] {
+            try {
+                require_out_of_reach({}, files, places);
+            } catch (const Error&) {
+                // A command could read by what is masked what a link of its own leads to.
+                return variables.known_secrets();
+            }
+            return variables.secrets();
+        };
+    }
     options.tools.command_variables = [variables = std::move(variables), files,
                                        places = std::move(places)] {
         // Each time: a link on the way may lead elsewhere by now.

@@ -30,8 +30,9 @@ class VariablesTest(ParityTest):
         self.secret.write_text(SECRET + "\n")
         self.serve(f'env = ["A=1", "B=2"]\nsecret = ["TOKEN=file:{self.secret}", "OWN=env:BERTH_TEST_OWN"]\n',
                    BERTH_TEST_OWN="of the server")
-        self.assertEqual(self.printed("TOKEN"), SECRET)
-        self.assertEqual(self.output("echo $A $B $OWN", env={"B": "of the call"}), "1 of the call of the server\n")
+        self.assertEqual(self.output("printf %s $TOKEN | rev"), SECRET[::-1])
+        self.assertEqual(self.output("echo $A $B; echo $OWN | rev", env={"B": "of the call"}),
+                         "1 of the call\nrevres eht fo\n")
         self.secret.write_text("another")
         self.assertEqual(self.printed("TOKEN"), "another")
         self.secret.unlink()
@@ -40,6 +41,29 @@ class VariablesTest(ParityTest):
         self.assertIn("nothing was run", error["message"])
         self.secret.write_text("back")
         self.assertEqual(self.output("ls; printenv TOKEN"), "back\n")
+
+    def test_a_secret_is_masked_in_results(self):
+        """In each tool's, whoever of berth's programs shows it; what a command does with it is its own."""
+        self.secret.write_text(SECRET)
+        self.serve(f'secret = ["TOKEN=file:{self.secret}"]\n[output]\nbudget = 1000\n')
+        told = self.run_command("env | grep ^TOKEN; printf %s $TOKEN | base64; printf %s:$TOKEN me | base64; "
+                                "printf %s $TOKEN | od -An -v -tx1 | tr -d ' '; printf %s $TOKEN >kept; echo $TOKEN >&2")
+        self.assertEqual(told.data["stdout"].splitlines()[0], "TOKEN=[secret TOKEN]")
+        self.assertEqual(told.data["stdout"].count("[secret TOKEN]"), 4, told.text)
+        self.assertEqual(told.data["stderr"], "[secret TOKEN]\n")
+        self.assertRegex(told.text, r"^\[berth\] the values of secrets are left out of this result.*: TOKEN\n")
+        # The head of a long output ends somewhere in it, its tail begins so.
+        for told in (self.run_command("for i in $(seq 300); do printf %s $TOKEN; done"),
+                     self.call("read_file", path="kept"), self.call("grep_files", pattern="h", path="kept"),
+                     self.refused("not_found", "read_file", path=SECRET)):
+            self.assertIn("[secret TOKEN]", told.text)
+            for part in (SECRET, SECRET[:6], SECRET[-6:]):
+                self.assertNotIn(part, told.text.replace("[secret TOKEN]", ""))
+        self.assertEqual(self.output(f"grep -c {SECRET} kept"), "1\n")
+        job = self.run_command("printf %s $TOKEN; sleep 60", background=True).data["job_id"]
+        self.wait_until(lambda: "[secret TOKEN]" in self.call("bash_output", job_id=job).text, 10, "its output")
+        self.secret.write_text("another-one-now")
+        self.assertEqual(self.output("cat kept; echo $TOKEN"), "[secret TOKEN][secret TOKEN]\n")
 
     def test_a_secret_is_in_no_record_log_or_list(self):
         self.secret.write_text(SECRET)

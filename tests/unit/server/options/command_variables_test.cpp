@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,6 +81,26 @@ TEST_CASE("a secret is read for each command, from where it is then")
     CHECK(variables.now().at("TOKEN") == "two\nlines\n");
     sources.put("");
     CHECK(variables.now().at("TOKEN").empty());
+}
+
+TEST_CASE("of a secret the values of now and the last ones before are known, to be masked")
+{
+    Sources sources;
+    const auto variables = sources.of({sources.item()}, {"A=plain"});
+    CHECK(variables.has_secrets());
+    CHECK(variables.secrets().empty()); // it is not there yet
+    sources.put("first");
+    CHECK(variables.known_secrets().empty());
+    CHECK(variables.secrets() == std::vector<tools::Secret>{{"TOKEN", "first"}});
+    const auto copy = variables;
+    for (const char* value : {"second", "third", "second", "fourth", "fifth"}) {
+        sources.put(value);
+        (void)copy.now();
+    }
+    CHECK(variables.known_secrets() ==
+          std::vector<tools::Secret>{
+              {"TOKEN", "third"}, {"TOKEN", "second"}, {"TOKEN", "fourth"}, {"TOKEN", "fifth"}});
+    CHECK_FALSE(sources.of({}, {"A=plain"}).has_secrets());
 }
 
 TEST_CASE("a secret that is not to be had is named, with its place, and nothing is run")
