@@ -1,4 +1,4 @@
-"""What the linker and the compiler made of the three programs that are installed: hardening, and
+"""What the linker and the compiler made of the four programs that are installed: hardening, and
 that what runs inside a sandbox needs nothing from there."""
 
 import os
@@ -8,11 +8,12 @@ import subprocess
 import unittest
 
 BUILD = pathlib.Path(os.environ["BERTH_BUILD"])
-PROGRAMS = {name: os.environ[f"BERTH_{name.upper()}"] for name in ("binary", "guest", "launcher")}
+PROGRAMS = {name: os.environ[f"BERTH_{name.upper()}"] for name in ("binary", "guest", "launcher", "proxy")}
 STATIC = ("guest", "launcher")
 # The objects of ours that each is linked from. Not the static programs themselves: what the
 # libraries in them were compiled with would be counted too.
-OBJECTS = {"binary": "server", "guest": "sandbox/guest", "launcher": "sandbox/local/launcher"}
+OBJECTS = {"binary": "server", "guest": "sandbox/guest", "launcher": "sandbox/local/launcher",
+           "proxy": "sandbox/filter"}
 
 
 def readelf(option, program):

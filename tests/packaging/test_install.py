@@ -34,11 +34,12 @@ class Install(unittest.TestCase):
                        check=True, capture_output=True, timeout=60)
         self.installed = folder / PREFIX.lstrip("/")
 
-    def test_it_is_three_programs(self):
+    def test_it_is_four_programs(self):
         files = {path.relative_to(self.installed).as_posix(): path.stat().st_mode & 0o777
                  for path in self.installed.rglob("*") if path.is_file()}
         self.assertEqual(files, {"bin/berth": 0o755, "libexec/berth/berth-guest": 0o755,
                                  "libexec/berth/berth-launcher": 0o755,
+                                 "libexec/berth/berth-proxy": 0o755,
                                  **{f"{folder}/{unit}": 0o644
                                     for folder in ("lib/systemd/system", "share/systemd/user")
                                     for unit in ("berth-gc.service", "berth-gc.timer",

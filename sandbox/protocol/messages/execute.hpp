@@ -2,6 +2,7 @@
 
 // Running a command.
 
+#include "sandbox/protocol/messages/denial.hpp"
 #include "sandbox/protocol/messages/limit_hits.hpp"
 #include "sandbox/protocol/messages/protection.hpp"
 #include "sandbox/protocol/messages/quota.hpp"
@@ -157,6 +158,7 @@ struct ExecuteReply {
     std::optional<QuotaState> quota;     ///< once the command has ended; absent: no limit
     std::optional<LimitHits> limit_hits; ///< absent: none was met, or none is counted
     std::vector<ProtectedChange> protected_changes; ///< since the session's last look
+    std::vector<Denial> denials;                    ///< of the session, while the command ran
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -184,6 +186,7 @@ struct ExecuteReply {
         field(21, self.quota);
         field(22, self.limit_hits);
         field(23, self.protected_changes);
+        field(24, self.denials);
     }
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace berth::protocol {
 
@@ -31,6 +32,7 @@ struct JobState {
     bool takes_input = false;            ///< its standard input is open for job_input
     bool not_run = false;                ///< nothing of it: `notice` says why
     std::optional<LimitHits> limit_hits; ///< until its shell ended; absent: none
+    std::vector<Denial> denials;         ///< of the session, since it began
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -52,6 +54,7 @@ struct JobState {
         field(15, self.takes_input);
         field(16, self.not_run);
         field(17, self.limit_hits);
+        field(18, self.denials);
     }
 };
 

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/filter/rules.hpp"
+
+#include <cstddef>
+
+namespace berth::filter {
+
+/// Connections of a session at once; one more waits until another ends.
+inline constexpr std::size_t most_clients = 256;
+
+/// What the launcher has handed out of the session's loopback.
+struct SessionSockets {
+    UniqueFd connections; ///< listens
+    UniqueFd names;       ///< of UDP
+};
+
+/// Waits for the launcher's message on the control socket (policy.hpp); without sockets: nobody
+/// sends any more. Throws std::system_error.
+[[nodiscard]] SessionSockets receive_sockets(int control);
+
+/// Serves them, each connection by a thread, until the guest has ended. Throws std::system_error.
+void serve_session(int control, const SessionSockets& sockets, const Rules& rules);
+
+} // namespace berth::filter

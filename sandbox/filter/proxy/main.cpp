@@ -1,0 +1,93 @@
+// The proxy of one session with a filtered network: outside of its sandbox, and the only way out of
+// it. The server starts it (policy.hpp); it outlives the server and ends with the guest.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/filter/policy.hpp"
+#include "sandbox/filter/proxy/confinement.hpp"
+#include "sandbox/filter/proxy/listener.hpp"
+#include "sandbox/filter/rules.hpp"
+#include "sandbox/protocol/wire.hpp"
+
+#include <csignal>
+#include <cstddef>
+#include <exception>
+#include <string>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace berth; // NOLINT(google-build-using-namespace): a program of its own
+
+filter::Policy read_policy()
+{
+    const UniqueFd file(filter::policy_fd);
+    struct stat status{};
+    if (::fstat(file.get(), &status) != 0) {
+        throw_errno("read the rules");
+    }
+    std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+    bytes.resize(read_full(file.get(), bytes.data(), bytes.size()));
+    return protocol::decode<filter::Policy>(bytes);
+}
+
+/// Its parent ends, and nobody has to wait for it: init takes it over.
+void leave_parent()
+{
+    const pid_t child = ::fork();
+    if (child < 0) {
+        throw_errno("fork");
+    }
+    if (child > 0) {
+        ::_exit(0);
+    }
+}
+
+void tell_ready()
+{
+    write_full(STDOUT_FILENO, std::string(1, filter::ready));
+    const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    if (!null || ::dup2(null.get(), STDOUT_FILENO) < 0) {
+        throw_errno("close the standard output");
+    }
+}
+
+void run()
+{
+    const auto policy = read_policy();
+    const filter::Rules rules(policy.allow, policy.deny, policy.inner);
+    if (::fcntl(filter::control_fd, F_SETFD, FD_CLOEXEC) != 0) {
+        throw_errno("take the control socket");
+    }
+    (void)std::signal(SIGPIPE, SIG_IGN);
+    filter::confine_proxy(policy.user);
+    leave_parent();
+    tell_ready();
+    const auto sockets = filter::receive_sockets(filter::control_fd);
+    if (sockets.connections) {
+        filter::serve_session(filter::control_fd, sockets, rules);
+    }
+}
+
+} // namespace
+
+int main(int argc, char** /*argv*/)
+{
+    if (argc != 1 || ::fcntl(filter::control_fd, F_GETFD) < 0) {
+        constexpr std::string_view text = "berth-proxy: berth starts it; it is of no use by hand\n";
+        (void)!::write(STDERR_FILENO, text.data(), text.size());
+        return 1;
+    }
+    try {
+        run();
+        ::_exit(0); // connections of a session that has ended are of nobody
+    } catch (const std::exception& error) {
+        const std::string text = error.what();
+        (void)!::write(STDOUT_FILENO, text.data(), text.size());
+        ::_exit(1);
+    }
+}

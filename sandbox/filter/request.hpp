@@ -1,0 +1,42 @@
+#pragma once
+
+#include "sandbox/filter/rules.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace berth::filter {
+
+inline constexpr std::size_t longest_head = 32UL * 1024;
+
+/// What a client of the proxy asks for with its first bytes.
+struct Request {
+    enum class Form : std::uint8_t {
+        tunnel, ///< CONNECT
+        plain,  ///< an http:// address, to which the proxy hands the request on
+    };
+
+    Form form = Form::tunnel;
+    Target target;
+    std::string head; ///< of `plain`: as the server gets it
+    /// Of `plain`: bytes of the body behind the head; nothing: its end is not known (chunked).
+    std::optional<std::uint64_t> body = 0;
+};
+
+/// Why a request is none that is taken: what the client is told, with a status of HTTP.
+struct BadRequest {
+    unsigned status = 400;
+    std::string reason;
+};
+
+/// Where the head ends, behind its empty line; npos: not yet.
+[[nodiscard]] std::size_t end_of_head(std::string_view bytes) noexcept;
+
+/// A head of a request to a proxy (RFC 9112), with its empty line. Strict, since a server behind it
+/// may read what is doubtful in another way. Throws BadRequest.
+[[nodiscard]] Request read_request(std::string_view head);
+
+} // namespace berth::filter

@@ -1,0 +1,74 @@
+// The head of a request to the proxy of a filtered network, and the rules it is judged by.
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/filter/request.hpp"
+#include "tests/fuzz/input.hpp"
+#include "tests/fuzz/target.hpp"
+
+#include <string>
+
+namespace {
+
+using berth::filter::Request;
+using berth::fuzz::require;
+
+std::size_t count(const std::string& text, const std::string& word)
+{
+    std::size_t found = 0;
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        ++found;
+    }
+    return found;
+}
+
+void check(const Request& request)
+{
+    const auto again = berth::filter::target_of(request.target.name, request.target.port);
+    require(again && again->to_text() == request.target.to_text() &&
+                again->address == request.target.address,
+            "a target is what its text is");
+    if (request.form == Request::Form::plain) {
+        require(berth::filter::end_of_head(request.head) == request.head.size(),
+                "one request goes on");
+        require(count(request.head, "\r\nHost: ") == 1 &&
+                    count(request.head, "\r\nConnection: close\r\n") == 1,
+                "with one host, and nothing after it");
+    }
+}
+
+/// What a rule says of names and ports must not depend on how it is written.
+void check_rule(std::string_view text)
+{
+    try {
+        const auto rule = berth::filter::parse_rule(text, true);
+        require(rule.first_port >= 1 && rule.first_port <= rule.last_port, "its ports are ports");
+        if (rule.kind == berth::filter::Rule::Kind::name) {
+            require(rule.has_name(rule.name) && !rule.has_name("x." + rule.name),
+                    "a name is itself alone");
+        }
+        if (rule.kind == berth::filter::Rule::Kind::below) {
+            require(rule.has_name("x" + rule.name) && !rule.has_name(rule.name.substr(1)),
+                    "what is below a name is not the name");
+        }
+    } catch (const berth::Error& error) {
+        require(error.code() == berth::ErrorCode::invalid_argument && !error.hint().empty(),
+                "a rule is wrong, and told how to be right");
+    }
+}
+
+} // namespace
+
+BERTH_FUZZ_TARGET(proxy_request)
+{
+    const auto [bytes, rule] = berth::fuzz::parts_of<2>(input);
+    const auto end = berth::filter::end_of_head(bytes);
+    if (end != std::string_view::npos) {
+        try {
+            check(berth::filter::read_request(bytes.substr(0, end)));
+        } catch (const berth::filter::BadRequest& bad) {
+            require(bad.status >= 400 && bad.status < 600 && !bad.reason.empty(),
+                    "a request is wrong");
+        }
+    }
+    check_rule(rule.substr(0, rule.find('\n')));
+}

@@ -1,0 +1,187 @@
+#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/filter/proxy/client.hpp"
+#include "sandbox/protocol/wire.hpp"
+#include "tests/unit/filter/hello.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace berth::tests;
+using berth::UniqueFd;
+using berth::filter::Reporter;
+using berth::filter::Rules;
+
+namespace {
+
+/// To the end.
+std::string received(int socket)
+{
+    std::string text;
+    std::array<char, 4096> buffer{};
+    for (;;) {
+        const ssize_t size = ::recv(socket, buffer.data(), buffer.size(), 0);
+        if (size <= 0) {
+            return text;
+        }
+        text.append(buffer.data(), static_cast<std::size_t>(size));
+    }
+}
+
+/// On loopback; takes one connection, says its word, and keeps what comes to its end.
+class OneServer {
+  public:
+    explicit OneServer(std::string word)
+        : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
+    {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        auto* const place = reinterpret_cast<sockaddr*>(&address);
+        REQUIRE(::bind(listener_.get(), place, size) == 0);
+        REQUIRE(::listen(listener_.get(), 1) == 0);
+        REQUIRE(::getsockname(listener_.get(), place, &size) == 0);
+        port_ = ntohs(address.sin_port);
+        thread_ = std::thread([this, word = std::move(word)] {
+            const UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
+            (void)::send(client.get(), word.data(), word.size(), MSG_NOSIGNAL);
+            ::shutdown(client.get(), SHUT_WR);
+            heard_ = received(client.get());
+        });
+    }
+
+    /// What came; nothing also where nobody has connected.
+    std::string heard()
+    {
+        ::shutdown(listener_.get(), SHUT_RDWR);
+        thread_.join();
+        return heard_;
+    }
+
+    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+  private:
+    UniqueFd listener_;
+    unsigned port_ = 0;
+    std::string heard_;
+    std::thread thread_;
+};
+
+struct Served {
+    std::string answer;
+    std::string denied; ///< kinds
+};
+
+/// Of a client that says this and nothing more.
+Served served(const Rules& rules, const std::string& said)
+{
+    std::array<int, 2> ends{};
+    std::array<int, 2> control{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control.data()) == 0);
+    const UniqueFd mine(ends[0]);
+    const UniqueFd told(control[0]);
+    const UniqueFd telling(control[1]);
+    REQUIRE(::send(mine.get(), said.data(), said.size(), 0) == static_cast<ssize_t>(said.size()));
+    ::shutdown(mine.get(), SHUT_WR);
+    serve_client(UniqueFd(ends[1]), rules, Reporter(telling.get()));
+    Served served{.answer = received(mine.get()), .denied = {}};
+    std::array<char, 4096> buffer{};
+    for (ssize_t size = 0;
+         (size = ::recv(told.get(), buffer.data(), buffer.size(), MSG_DONTWAIT)) > 0;) {
+        served.denied += berth::protocol::decode<berth::protocol::Denial>(
+                             std::string_view(buffer.data(), static_cast<std::size_t>(size)))
+                             .kind;
+    }
+    return served;
+}
+
+Rules open_loopback()
+{
+    return {{"127.0.0.1:*"}, {}, {"127.0.0.1"}};
+}
+
+constexpr const char* established = "HTTP/1.1 200 Connection established\r\n\r\n";
+
+} // namespace
+
+TEST_CASE("a tunnel brings both ways what is sent, whoever speaks first")
+{
+    OneServer server("a greeting");
+    const auto got =
+        served(open_loopback(), "CONNECT " + server.address() + " HTTP/1.1\r\n\r\nSSH-2.0-x\r\n");
+    CHECK(got.answer == established + std::string("a greeting"));
+    CHECK(got.denied.empty());
+    CHECK(server.heard() == "SSH-2.0-x\r\n");
+}
+
+TEST_CASE("of a tunnel that leads elsewhere nothing reaches the server")
+{
+    OneServer server("");
+    const auto hello = client_hello(server_name("other.example"));
+    const auto got =
+        served(open_loopback(), "CONNECT " + server.address() + " HTTP/1.1\r\n\r\n" + hello);
+    CHECK(got.answer.ends_with(std::string("\x15\x03\x03\x00\x02\x02\x70", 7)));
+    CHECK(got.denied == "tls");
+    CHECK(server.heard().empty());
+}
+
+TEST_CASE("a plain request goes on without what follows it")
+{
+    OneServer server("HTTP/1.1 200 OK\r\n\r\n");
+    const auto got = served(open_loopback(),
+                            "POST http://" + server.address() +
+                                "/a HTTP/1.1\r\nContent-Length: 2\r\n\r\nokGET http://x/ HTTP/1.1");
+    CHECK(got.answer == "HTTP/1.1 200 OK\r\n\r\n");
+    CHECK(server.heard() == "POST /a HTTP/1.1\r\nHost: " + server.address() +
+                                "\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
+}
+
+TEST_CASE("SOCKS")
+{
+    OneServer server("");
+    const auto port = static_cast<unsigned>(std::stoul(server.address().substr(10)));
+    const std::string greeting("\x05\x01\x00", 3);
+    const std::string request =
+        std::string("\x05\x01\x00\x01\x7f\x00\x00\x01", 8) + in_bytes(port, 2);
+    const auto got = served(open_loopback(), greeting + request + "words");
+    CHECK(got.answer == std::string("\x05\x00\x05\x00\x00\x01\0\0\0\0\0\0", 12));
+    CHECK(server.heard() == "words");
+    const auto denied = served(Rules({}, {}, {}), greeting + request);
+    CHECK(denied.answer == std::string("\x05\x00\x05\x02\x00\x01\0\0\0\0\0\0", 12));
+    CHECK(denied.denied == "address");
+}
+
+TEST_CASE("who is denied is told why, and so is the guest")
+{
+    const auto got = served(Rules({}, {}, {}), "CONNECT example.com:443 HTTP/1.1\r\n\r\n");
+    CHECK(got.answer.starts_with("HTTP/1.1 403 Forbidden\r\n"));
+    CHECK(got.answer.find("not among those") != std::string::npos);
+    CHECK(got.denied == "domain");
+    // A name that leads to where nothing was opened.
+    const auto inner =
+        served(Rules({"localhost:*"}, {}, {}), "CONNECT localhost:9 HTTP/1.1\r\n\r\n");
+    CHECK(inner.answer.starts_with("HTTP/1.1 403 "));
+    CHECK(inner.denied == "address");
+}
+
+TEST_CASE("what is not whole, or too long, gets nowhere")
+{
+    CHECK(served(open_loopback(), "").answer.empty());
+    CHECK(served(open_loopback(), "GET http://127.0.0.1/").answer.empty());
+    CHECK(served(open_loopback(), "\x05").answer.empty());
+    const auto got =
+        served(open_loopback(), "GET http://127.0.0.1/ HTTP/1.1\r\nX: " + std::string(64000, 'x'));
+    CHECK(got.answer.starts_with("HTTP/1.1 431 "));
+    const auto nobody = served(open_loopback(), "CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n");
+    CHECK(nobody.answer.starts_with("HTTP/1.1 502 "));
+    CHECK(nobody.denied.empty());
+}
