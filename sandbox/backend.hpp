@@ -27,7 +27,30 @@ struct Mount {
     friend bool operator==(const Mount&, const Mount&) = default;
 };
 
-enum class Network : unsigned char { none, host };
+/// From less to more. Filtered: what `Filter` allows, through berth's proxy.
+enum class Network : unsigned char { none, filtered, host };
+
+[[nodiscard]] constexpr std::string_view word_of(Network network) noexcept
+{
+    return network == Network::none ? "none" : network == Network::host ? "host" : "filtered";
+}
+
+/// Of what nobody knows: none.
+[[nodiscard]] constexpr Network network_of(std::string_view word) noexcept
+{
+    return word == "host" ? Network::host : word == "filtered" ? Network::filtered : Network::none;
+}
+
+/// Of a network that is filtered: rules as filter::Rules takes them, checked by whoever was told
+/// them.
+struct Filter {
+    std::vector<std::string> allow; ///< nothing else is reached
+    std::vector<std::string> deny;  ///< nor what is allowed, where it is denied
+    /// Ranges of this host and of the networks it is in that may be, by what is allowed.
+    std::vector<std::string> inner;
+
+    friend bool operator==(const Filter&, const Filter&) = default;
+};
 
 /// Of a network that is not none, where the backend can keep commands to a part of it: addresses,
 /// ranges and domains. What is allowed is, though it be denied.
@@ -74,6 +97,7 @@ struct MachineSpec {
     std::vector<Mount> mounts;
     Network network = Network::none;
     Outbound outbound;
+    Filter filter;
     Limits limits;
     std::map<std::string, std::string> environment; ///< on top of the standard one
     std::string path_policy;

@@ -1,6 +1,40 @@
 #include "sandbox/command_environment.hpp"
 
+#include "sandbox/protocol/filtered_network.hpp"
+
 namespace berth::sandbox {
+namespace {
+
+/// By which programs find the proxy of a filtered network. Each name in both spellings: curl takes
+/// http_proxy in small letters alone, others look for capitals. Not socks5h: for ALL_PROXY:
+/// Python's httpx, and with it the clients of most model APIs, fails at once where it has no module
+/// for that.
+std::map<std::string, std::string> proxy_variables()
+{
+    const std::string port = std::to_string(protocol::proxy_port);
+    const std::string proxy = "http://127.0.0.1:" + port;
+    const std::string direct = "localhost,127.0.0.1,::1";
+    return {
+        {"HTTP_PROXY", proxy},
+        {"http_proxy", proxy},
+        {"HTTPS_PROXY", proxy},
+        {"https_proxy", proxy},
+        {"ALL_PROXY", proxy},
+        {"all_proxy", proxy},
+        {"NO_PROXY", direct},
+        {"no_proxy", direct},
+        {"NODE_USE_ENV_PROXY", "1"},
+        // What is denied stays so: npm would try again for 70 s.
+        {"NPM_CONFIG_FETCH_RETRY_MINTIMEOUT", "1000"},
+        {"NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT", "3000"},
+        {"PIP_RETRIES", "2"},
+        {"JAVA_TOOL_OPTIONS", "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=" + port +
+                                  " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" + port +
+                                  " -Dhttp.nonProxyHosts=localhost|127.*|[::1]"},
+    };
+}
+
+} // namespace
 
 std::map<std::string, std::string>
 command_environment(const Account& account, const std::map<std::string, std::string>& extra,
@@ -36,6 +70,9 @@ command_environment(const Account& account, const std::map<std::string, std::str
         // An agent waits for them: npm 70 s, to blame a proxy then.
         environment.emplace("NPM_CONFIG_FETCH_RETRIES", "0");
         environment.emplace("PIP_RETRIES", "0");
+    }
+    if (network == Network::filtered) {
+        environment.merge(proxy_variables());
     }
     for (const auto& [name, value] : extra) {
         environment.insert_or_assign(name, value);

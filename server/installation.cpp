@@ -20,6 +20,8 @@ std::string helper_program(const std::string& name, const Environment& environme
         here / "../libexec/berth" / name,
         here / "../sandbox/guest" / name,
         here / "../sandbox/local/launcher" / name,
+        here / "../sandbox/filter/proxy" / name,
+        here / "../../sandbox/filter/proxy" / name,
         here / "../../sandbox/guest" / name, // of the test programs of a build tree
         here / "../../sandbox/local/launcher" / name,
     };

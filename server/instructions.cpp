@@ -20,6 +20,10 @@ std::string network_sentence(sandbox::Network network)
 {
     return network == sandbox::Network::none
                ? "It has no network: downloads, package indexes and web requests fail."
+           : network == sandbox::Network::filtered
+               ? "It reaches only what its operator allows, and only through the proxy that "
+                 "HTTP_PROXY and HTTPS_PROXY name; what is denied is listed in the result of the "
+                 "command."
                : "It shares the network of its host, 127.0.0.1 included.";
 }
 

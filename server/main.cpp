@@ -100,6 +100,7 @@ std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
     return berth::local::make_backend(
         {.guest_program = berth::server::helper_program("berth-guest", environment),
          .launcher_program = berth::server::helper_program("berth-launcher", environment),
+         .proxy_program = berth::server::helper_program("berth-proxy", environment),
          .guest_in_launcher = true,
          .state_directory = options.sessions.state_directory,
          .workspace = options.workspace});

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "tools/denial_report.hpp"
 #include "tools/full_screen.hpp"
 #include "tools/limit_report.hpp"
 #include "tools/quota_report.hpp"
@@ -292,8 +293,10 @@ std::string exec_text(const ExecuteReply& reply, const ShownStream& out, const S
     if (text.empty() && !(reply.background && reply.duration == 0)) {
         text = reply.background ? "(no output yet)" : "(no output)";
     }
-    if (!line.empty()) {
-        append_block(text, line);
+    for (const auto& block : {denials_text(denials_data(reply.denials)), line}) {
+        if (!block.empty()) {
+            append_block(text, block);
+        }
     }
     return text;
 }
@@ -327,7 +330,7 @@ nlohmann::json exec_data(const ExecuteReply& reply, const ShownStream& out, cons
         {"left_running", processes(reply)},
         {"survivors", reply.survivors},
         {"stop_verified_by", proof_word(reply.stop_proof)},
-        {"denials", nlohmann::json::array()},
+        {"denials", denials_data(reply.denials)},
     };
     add_quota(data, reply.quota);
     add_limit_hits(data, reply.limit_hits);

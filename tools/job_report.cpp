@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "tools/denial_report.hpp"
 #include "tools/limit_report.hpp"
 #include "tools/render.hpp"
 
@@ -198,6 +199,9 @@ std::string job_output_text(const protocol::JobOutputReply& reply, const ShownSt
                 : reply.state.running ? "(no output yet)"
                                       : "(no output)";
     }
+    if (const auto denied = denials_text(denials_data(reply.state.denials)); !denied.empty()) {
+        append_block(text, denied);
+    }
     if (reply.state.running || reply.out.unjudged + reply.err.unjudged > 0) {
         append_block(text, "[" + next_call(reply, filter) + "]");
     }
@@ -214,6 +218,7 @@ nlohmann::json job_output_data(const protocol::JobOutputReply& reply, const Show
     data["cursor"] = utf8::sanitize(reply.cursor);
     data["stdout_stream"] = stream_data(reply.out, out);
     data["stderr_stream"] = stream_data(reply.err, err);
+    data["denials"] = denials_data(reply.state.denials);
     return data;
 }
 

@@ -1,5 +1,6 @@
 #include "tools/session_report.hpp"
 
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/job_report.hpp"
@@ -20,17 +21,6 @@ using nlohmann::json;
 
 constexpr std::string_view memory_layer = "cgroup-memory";
 constexpr std::string_view cpu_layer = "cgroup-cpu";
-
-std::string_view network_word(sandbox::Network network)
-{
-    switch (network) {
-    case sandbox::Network::host:
-        return "host";
-    case sandbox::Network::none:
-        break;
-    }
-    return "none";
-}
 
 /// 2 -> "2 CPUs", 0.5 -> "0.5 CPUs".
 std::string cpus_text(double cpus)
@@ -86,6 +76,27 @@ std::string mounts_text(const std::vector<sandbox::Mount>& mounts)
                 (mount.writable ? " (writable)" : " (read-only)");
     }
     return text;
+}
+
+/// What a filtered network is for, as the operator wrote it; empty of another.
+std::string filter_text(const session::SessionFacts& facts)
+{
+    constexpr std::size_t most = 1000;
+    if (facts.network != sandbox::Network::filtered) {
+        return {};
+    }
+    std::string text = joined(facts.filter.allow);
+    text += facts.filter.deny.empty() ? "" : "; never " + joined(facts.filter.deny);
+    return visible_beginning(text, most, " …");
+}
+
+void add_filter(json& data, const session::SessionFacts& facts)
+{
+    if (facts.network == sandbox::Network::filtered) {
+        data["filter"] = {{"allow", facts.filter.allow},
+                          {"deny", facts.filter.deny},
+                          {"private", facts.filter.inner}};
+    }
 }
 
 std::string jobs_text(const std::vector<protocol::JobEntry>& jobs)
@@ -156,7 +167,8 @@ std::string made_with_text(const session::SessionFacts& facts,
             return value.empty() ? "" : indent + field(name, value);
         };
         text = (last ? "its last sandbox had:\n" : "") +
-               line("network", std::string(network_word(facts.network))) +
+               line("network", std::string(sandbox::word_of(facts.network))) +
+               line("reaches", filter_text(facts)) +
                line("template", visible(facts.template_name)) +
                line("mounts", mounts_text(facts.mounts)) +
                line("limits", limits_text(facts.limits, layers, settings));
@@ -209,11 +221,12 @@ void add_made_with(json& data, const session::SessionFacts& facts,
         mounts.push_back({{"target", utf8::sanitize(mount.target)}, {"writable", mount.writable}});
     }
     data.update({
-        {"network", network_word(facts.network)},
+        {"network", sandbox::word_of(facts.network)},
         {"template", utf8::sanitize(facts.template_name)},
         {"mounts", std::move(mounts)},
         {"limits", limits_data(facts.limits, layers, settings)},
     });
+    add_filter(data, facts);
     if (facts.on_disconnect) {
         data["on_disconnect"] = protocol::to_string(*facts.on_disconnect);
     }

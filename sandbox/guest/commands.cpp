@@ -24,6 +24,7 @@ Commands::State::State(EventLoop& loop, Workers& workers, protocol::GuestConfig 
     : config(std::move(config_)), environment(std::exchange(config.environment, {})),
       oom_score(std::move(oom_score_)), shell(std::move(shell_)), machine(std::move(machine_)),
       spill(config.spill_directory, config.spill_stream_limit, config.spill_session_limit),
+      denials(loop, UniqueFd(config.denials_fd)),
       host{loop,
            config,
            session,
@@ -46,7 +47,8 @@ Commands::State::State(EventLoop& loop, Workers& workers, protocol::GuestConfig 
                if (job_left) {
                    job_left();
                }
-           }},
+           },
+           denials},
       news(loop, [this](const std::string& id) { return newest_output(id); }),
       cgroups(config.commands_cgroup_fd >= 0),
       job_calls(loop, workers, [this](const std::string& job_id) { return view_job(job_id); }),

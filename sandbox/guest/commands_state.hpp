@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/guest/commands.hpp"
+#include "sandbox/guest/denials.hpp"
 #include "sandbox/guest/exec/command.hpp"
 #include "sandbox/guest/exec/environment.hpp"
 #include "sandbox/guest/exec/forgotten_outcomes.hpp"
@@ -182,6 +183,7 @@ struct Commands::State {
     std::string machine; ///< behind the number of a job
     SpillStore spill;
     RunningClock clock;
+    Denials denials;
     CommandHost host;
     OutputNews news; ///< outlives the calls below, which end theirs
     bool cgroups;    ///< commands get one each

@@ -34,7 +34,8 @@ std::vector<int> descriptors_of(const protocol::GuestConfig& config)
 {
     std::vector<int> all = {config.listen_fd,          config.lifetime_fd,    config.ready_fd,
                             config.commands_cgroup_fd, config.v1_freezer_fd,  config.oom_events_fd,
-                            config.parting_fd,         config.pids_events_fd, config.cpu_stat_fd};
+                            config.parting_fd,         config.pids_events_fd, config.cpu_stat_fd,
+                            config.denials_fd};
     all.insert(all.end(), config.v1_tasks_fds.begin(), config.v1_tasks_fds.end());
     std::erase_if(all, [](int fd) { return fd < 0; });
     std::sort(all.begin(), all.end());

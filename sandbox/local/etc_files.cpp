@@ -28,8 +28,9 @@ std::string hosts()
 
 std::string name_services(sandbox::Network network)
 {
-    // Without a network a look-up in the DNS would only wait for its timeout.
-    const std::string host_names = network == sandbox::Network::host ? "files dns" : "files";
+    // Without a network a look-up in the DNS would only wait for its timeout. Of a filtered one it
+    // is refused, and told.
+    const std::string host_names = network == sandbox::Network::none ? "files" : "files dns";
     return "passwd: files\ngroup: files\nshadow: files\nhosts: " + host_names +
            "\nprotocols: files\nservices: files\n";
 }

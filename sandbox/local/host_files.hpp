@@ -27,8 +27,8 @@ inline constexpr std::array device_names{"null", "zero", "full", "random", "uran
 /// Adds the devices of `root`, as above.
 void add_devices(const std::string& root, std::vector<Bind>& binds);
 
-/// The host's present /etc/resolv.conf, for a sandbox with its network; else empty, and where it
-/// cannot be read.
+/// The host's present /etc/resolv.conf, for a sandbox with its network; of a filtered one what
+/// names the stub of its proxy; else empty, and where it cannot be read.
 [[nodiscard]] std::string resolv_conf_for(sandbox::Network network);
 
 } // namespace berth::local

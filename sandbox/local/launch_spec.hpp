@@ -27,6 +27,8 @@ struct Lent {
     /// cgroups, its socket and its folders have the session's name, and a server that is killed
     /// meanwhile must not leave a launcher behind that clears away what the next server makes.
     int lock = -1;
+    /// The session's end of its proxy (filter/policy.hpp), of a filtered network.
+    int proxy = -1;
 };
 
 /// An eventfd, a semaphore: so many messages have come. By this the launcher is woken and not by
@@ -183,6 +185,8 @@ struct LaunchSpec {
     std::uint32_t inner_uid = 1000;
     std::uint32_t inner_gid = 1000;
     bool own_network = true;
+    /// Sockets of its loopback go to the proxy, whose end of the session is among what is lent.
+    bool filtered_network = false;
     std::string host_name;
     std::uint64_t shm_size = 0;
     RootParts base;          ///< the same for all machines that have the same network
@@ -199,6 +203,7 @@ struct LaunchSpec {
     /// that it has.
     std::string processors;
     bool has_lock = false;       ///< the lock is among what is lent, before the lifetime pipe
+    bool has_proxy = false;      ///< so is the end of the proxy, between the two
     protocol::GuestConfig guest; ///< the descriptors in it are filled in by the launcher
 
     template <class Self, class Field>
@@ -222,6 +227,8 @@ struct LaunchSpec {
         field(17, self.become_guest);
         field(18, self.processors);
         field(19, self.has_lock);
+        field(20, self.filtered_network);
+        field(21, self.has_proxy);
     }
 };
 

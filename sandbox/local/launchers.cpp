@@ -141,11 +141,12 @@ Launchers::Launcher Launchers::take()
 bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, const Lent& lent)
 {
     spec.has_lock = lent.lock >= 0;
+    spec.has_proxy = lent.proxy >= 0;
     spec.become_guest = launcher.has_guest;
     spec.processors = keep_off_this_processor(launcher.process.pid());
     const UniqueFd file = make_memory_file("berth-spec", protocol::encode(spec));
     std::vector<int> descriptors{file.get()};
-    for (const int fd : {lent.lock, lent.lifetime}) {
+    for (const int fd : {lent.lock, lent.proxy, lent.lifetime}) {
         if (fd >= 0) {
             descriptors.push_back(fd);
         }

@@ -24,9 +24,11 @@
 #include "sandbox/local/privilege.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/programs.hpp"
+#include "sandbox/local/real_path.hpp"
 #include "sandbox/local/record_origin.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
+#include "sandbox/local/session_proxy.hpp"
 #include "sandbox/local/stale_sockets.hpp"
 #include "sandbox/local/uid_range.hpp"
 #include "sandbox/local/unseen_guest.hpp"
@@ -50,6 +52,9 @@
 namespace berth::local {
 namespace {
 
+/// Of the kernel, where a user has no other number.
+constexpr unsigned nobody = 65534;
+
 /// What is the same for every machine of this server.
 struct Host {
     std::string state; ///< real path of the state directory
@@ -72,16 +77,6 @@ struct Expected {
 std::string socket_path(const Host& here, const std::string& id)
 {
     return here.runtime + "/" + id + ".sock";
-}
-
-std::string real_path(const std::string& path)
-{
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                           &std::free);
-    if (!real) {
-        throw_errno("resolve " + path);
-    }
-    return real.get();
 }
 
 class LocalBackend final : public sandbox::Backend {
@@ -344,8 +339,11 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                        .cgroups = facts.cgroups,
                        .privileged = privileged_},
                       std::move(uid), spec.ends_with_server);
-    const auto result =
-        launchers_.launch(launch, {.lifetime = creation.lifetime(), .lock = spec.lock}, [&] {
+    // The user before the sessions': of no session and, as the whole range, of no account.
+    const auto proxy = start_session_proxy(settings_.proxy_program, spec,
+                                           privileged_ ? settings_.uid_base - 1 : nobody);
+    const auto result = launchers_.launch(
+        launch, {.lifetime = creation.lifetime(), .lock = spec.lock, .proxy = proxy.get()}, [&] {
             programs->covers.require(begun);
             return creation.make(launch, spec.generation);
         });

@@ -12,6 +12,7 @@ namespace berth::local {
 struct Settings {
     std::string guest_program;    ///< the installed berth-guest
     std::string launcher_program; ///< the installed berth-launcher
+    std::string proxy_program;    ///< the installed berth-proxy, of filtered networks
     /// The guest is the one that the launcher has in it, a program start less, where this host
     /// allows that; guest_program only elsewhere.
     bool guest_in_launcher = false;

@@ -133,7 +133,8 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.privileged = input.privileged;
     plan.host_uid = input.host_uid;
     plan.host_gid = input.host_gid;
-    plan.own_network = spec.network == sandbox::Network::none;
+    plan.own_network = spec.network != sandbox::Network::host;
+    plan.filtered_network = spec.network == sandbox::Network::filtered;
     plan.host_name = inner_host_name;
     plan.shm_size = spec.limits.memory / 2;
     plan.base = base_parts(input.host, spec.network, input.resolv_conf, input.hidden);

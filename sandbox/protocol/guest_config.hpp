@@ -34,6 +34,8 @@ struct GuestConfig {
     std::int32_t lifetime_fd = -1; ///< end of file on it ends the guest (unnamed sessions)
     std::int32_t ready_fd = -1;    ///< one byte 'R' once it accepts connections, then closed
     std::int32_t parting_fd = -1;  ///< a file of one byte: see protocol/parting.hpp
+    /// What a filtered network denies is told here, a Denial in each message; -1: none
+    std::int32_t denials_fd = -1;
 
     /// The cgroup v2 directory that holds one child per command, a clone without anything above it;
     /// -1: no cgroups, commands run below a subreaper each.
@@ -115,6 +117,7 @@ struct GuestConfig {
         field(34, self.run_as);
         field(35, self.pids_events_fd);
         field(36, self.cpu_stat_fd);
+        field(37, self.denials_fd);
     }
 };
 

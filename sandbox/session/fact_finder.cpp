@@ -74,6 +74,7 @@ void take_conditions(SessionFacts& facts, ToldMachine machine, const Conditions&
     facts.machine = machine;
     facts.limits = conditions.limits;
     facts.network = conditions.network;
+    facts.filter = conditions.filter;
     facts.template_name = conditions.template_name;
     facts.mounts = conditions.mounts;
     facts.on_disconnect = conditions.on_disconnect;

@@ -29,6 +29,7 @@ sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& 
     spec.mounts = settings_.mounts;
     spec.network = settings_.network;
     spec.outbound = settings_.outbound;
+    spec.filter = settings_.filter;
     spec.limits = settings_.limits;
     spec.path_policy = settings_.path_policy;
     spec.ends_with_server = wanted.unnamed;

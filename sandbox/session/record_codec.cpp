@@ -32,9 +32,13 @@ json encode_conditions(const Conditions& made)
     const auto& limits = made.limits;
     return {{"template", made.template_name},
             {"mounts", std::move(mounts)},
-            {"network", made.network == sandbox::Network::host ? "host" : "none"},
+            {"network", sandbox::word_of(made.network)},
             {"allow_out", made.outbound.allow},
             {"deny_out", made.outbound.deny},
+            {"filter",
+             {{"allow", made.filter.allow},
+              {"deny", made.filter.deny},
+              {"private", made.filter.inner}}},
             {"path_policy", made.path_policy},
             {"ttl", made.ttl.count()},
             {"home_retention", made.home_retention.count()},
@@ -79,9 +83,14 @@ Conditions decode_conditions(const json& value)
                                .target = mount.at("target").get<std::string>(),
                                .writable = mount.at("writable").get<bool>()});
     }
-    made.network = value.at("network") == "host" ? sandbox::Network::host : sandbox::Network::none;
+    made.network = sandbox::network_of(value.at("network").get<std::string>());
     made.outbound.allow = value.value("allow_out", std::vector<std::string>());
     made.outbound.deny = value.value("deny_out", std::vector<std::string>());
+    if (const auto filter = value.find("filter"); filter != value.end()) {
+        filter->at("allow").get_to(made.filter.allow);
+        filter->at("deny").get_to(made.filter.deny);
+        filter->at("private").get_to(made.filter.inner);
+    }
     value.at("path_policy").get_to(made.path_policy);
     made.ttl = std::chrono::seconds(value.at("ttl").get<std::int64_t>());
     // What a release promised to keep until somebody removes it, is.

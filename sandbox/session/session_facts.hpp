@@ -36,9 +36,10 @@ struct SessionFacts {
     bool is_next = false;
     std::string home; ///< on the host, for the operator's own eyes; empty when none
     std::string host; ///< whose machine it is, in books that several hosts write in; else empty
-    ToldMachine machine = ToldMachine::unknown; ///< of which the next five are
+    ToldMachine machine = ToldMachine::unknown; ///< of which the next six are
     sandbox::Limits limits;
     sandbox::Network network = sandbox::Network::none;
+    sandbox::Filter filter;
     std::string template_name; ///< empty: the backend's own programs
     std::vector<sandbox::Mount> mounts;
     /// Absent: nobody's, or that of an unnamed session, for which it says nothing.

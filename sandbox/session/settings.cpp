@@ -69,9 +69,12 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 {
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 19> same{{
+    const std::array<std::pair<std::string_view, bool>, 22> same{{
         {"e2b.allow_out", settings.outbound.allow == made.outbound.allow},
         {"e2b.deny_out", settings.outbound.deny == made.outbound.deny},
+        {"filter.allow", settings.filter.allow == made.filter.allow},
+        {"filter.deny", settings.filter.deny == made.filter.deny},
+        {"filter.private", settings.filter.inner == made.filter.inner},
         {"local.cpus", wanted.cpus == limits.cpus},
         {"local.memory", wanted.memory == limits.memory},
         {"local.nofile", wanted.nofile == limits.nofile},
@@ -101,7 +104,9 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 
 bool need_another(const Settings& settings, const Conditions& made)
 {
-    constexpr std::array<std::string_view, 4> fixed{"mount", "network", "path_policy", "template"};
+    constexpr std::array<std::string_view, 7> fixed{"filter.allow", "filter.deny", "filter.private",
+                                                    "mount",        "network",     "path_policy",
+                                                    "template"};
     const auto keys = differences(settings, made);
     return !excess(settings, made).empty() ||
            std::find_first_of(keys.begin(), keys.end(), fixed.begin(), fixed.end()) != keys.end();
@@ -127,12 +132,33 @@ void add_within_reach(const Settings& settings, const Conditions& made,
 
 } // namespace
 
+namespace {
+
+bool has_all(const std::vector<std::string>& of, const std::vector<std::string>& in)
+{
+    return std::ranges::all_of(
+        of, [&](const auto& each) { return std::ranges::find(in, each) != in.end(); });
+}
+
+/// By their text: two rules that say the same in other words are two.
+bool reaches_more(const Conditions& made, const Conditions& wanted)
+{
+    if (made.network != wanted.network || made.network != sandbox::Network::filtered) {
+        return made.network > wanted.network;
+    }
+    return !has_all(made.filter.allow, wanted.filter.allow) ||
+           !has_all(wanted.filter.deny, made.filter.deny) ||
+           !has_all(made.filter.inner, wanted.filter.inner);
+}
+
+} // namespace
+
 std::vector<std::string> excess(const Settings& settings, const Conditions& made)
 {
     std::vector<std::string> found;
-    if (settings.asked.contains("network") && settings.network == sandbox::Network::none &&
-        made.network != sandbox::Network::none) {
-        found.emplace_back("--network host");
+    if (settings.asked.contains("network") && reaches_more(made, settings)) {
+        found.push_back("--network " + std::string(sandbox::word_of(made.network)) +
+                        (made.network == settings.network ? " with other rules" : ""));
     }
     if (settings.asked.contains("mount") || settings.mounts_read_only) {
         for (const auto& mount : made.mounts) {
@@ -156,8 +182,7 @@ std::vector<std::string> instead(const Settings& settings, const Conditions& mad
 {
     std::vector<std::string> found;
     if (settings.asked.contains("network") && settings.network != made.network) {
-        found.emplace_back(settings.network == sandbox::Network::host ? "--network host"
-                                                                      : "--network none");
+        found.push_back("--network " + std::string(sandbox::word_of(settings.network)));
     }
     if (settings.asked.contains("mount")) {
         for (const auto& mount : settings.mounts) {

@@ -22,6 +22,7 @@ struct Conditions {
     std::vector<sandbox::Mount> mounts;
     sandbox::Network network = sandbox::Network::none;
     sandbox::Outbound outbound;
+    sandbox::Filter filter;
     sandbox::Limits limits;
     std::string path_policy;
     std::chrono::seconds ttl{12 * 3600};

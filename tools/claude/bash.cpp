@@ -2,6 +2,7 @@
 #include "sandbox/base/visible.hpp"
 #include "tools/claude/dialect.hpp"
 #include "tools/decode.hpp"
+#include "tools/denial_report.hpp"
 #include "tools/exec_report.hpp"
 #include "tools/render.hpp"
 
@@ -252,6 +253,7 @@ void Bash::phrase(const json& arguments, const Settings& settings, Result& resul
     append(text, omission(data, "stderr"));
     append(text, stripped(data));
     append(text, left_running(data));
+    append(text, denials_text(data.at("denials")));
     result.text = std::move(text);
 }
 

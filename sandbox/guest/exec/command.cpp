@@ -251,6 +251,7 @@ void Command::answer()
         reply_.err = err_.result();
         reply_.job_cursor = reply_.job_id.empty() ? "" : cursor();
         reply_.acknowledge = awaited_;
+        reply_.denials = host_.denials.since(denials_before_);
         done(std::move(reply_), nullptr);
     }
     for (OutputStream* stream : {&out_, &err_}) {

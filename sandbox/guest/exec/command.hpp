@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/call_context.hpp"
+#include "sandbox/guest/denials.hpp"
 #include "sandbox/guest/event_loop.hpp"
 #include "sandbox/guest/exec/command_tree.hpp"
 #include "sandbox/guest/exec/limit_counts.hpp"
@@ -47,6 +48,7 @@ struct CommandHost {
     /// A job has printed something, or ended, or its shell has.
     std::function<void(const Command&)> job_changed;
     std::function<void()> job_left; ///< a job has ended that nobody who is here knows of
+    Denials& denials;
 };
 
 /// The limit on the session's processes is reached.
@@ -332,6 +334,7 @@ class Command : public std::enable_shared_from_this<Command> {
     bool to_look_ = false; ///< what ended since then may have left some
     LimitCounts limits_;   ///< before it began
     bool company_ = false;
+    std::uint64_t denials_before_ = host_.denials.newest(); ///< it began
 
     CommandTree tree_;
     std::unique_ptr<TreeStopper> stopper_;

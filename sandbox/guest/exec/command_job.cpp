@@ -60,6 +60,7 @@ void Command::move_to_background()
     reply.out = out_.result();
     reply.err = err_.result();
     reply.acknowledge = awaited_;
+    reply.denials = host_.denials.since(denials_before_);
     out_.keep_newest();
     err_.keep_newest();
     std::exchange(done_, nullptr)(std::move(reply), nullptr);
@@ -176,6 +177,7 @@ protocol::JobState Command::job_state()
     state.survivors = reply_.survivors;
     state.stop_proof = reply_.stop_proof;
     state.takes_input = input_.valid() && !close_input_;
+    state.denials = host_.denials.since(denials_before_);
     return state;
 }
 

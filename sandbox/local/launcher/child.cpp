@@ -117,6 +117,9 @@ bool prepare(const Root& root, const ChildSetup& setup, bool prepared)
     if (setup.spec.own_network) {
         bring_up_loopback();
     }
+    if (setup.spec.filtered_network) {
+        hand_out_sockets(setup.proxy_fd);
+    }
     return closed;
 }
 

@@ -23,6 +23,7 @@ struct ChildSetup {
     int report_fd = -1;           ///< takes a ChildReport; closed when the guest begins
     int ready_fd = -1;            ///< becomes the guest's
     int lifetime_fd = -1;
+    int proxy_fd = -1;      ///< of a filtered network; becomes the guest's
     std::string processors; ///< which it may have again once the maps are there
 };
 

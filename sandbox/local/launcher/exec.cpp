@@ -37,6 +37,7 @@ protocol::GuestConfig complete(ChildSetup& setup, const Handover& handover)
     config.listen_fd = handover.listen.get();
     config.ready_fd = setup.ready_fd;
     config.lifetime_fd = setup.lifetime_fd;
+    config.denials_fd = setup.proxy_fd;
     config.parting_fd = handover.parting.get();
     config.commands_cgroup_fd = handover.run_cgroup.get();
     config.limits_by_cgroup = config.commands_cgroup_fd >= 0 && setup.spec.cgroup.v2_controllers;
@@ -57,9 +58,10 @@ void keep_only(const protocol::GuestConfig& config, int config_fd)
     // First everything is marked, then what is named is spared: a descriptor that was forgotten
     // here would be a way out of the sandbox.
     require(::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) == 0, step, "close_range");
-    for (const int fd : {config.listen_fd, config.ready_fd, config.lifetime_fd,
-                         config.commands_cgroup_fd, config.v1_freezer_fd, config.oom_events_fd,
-                         config.pids_events_fd, config.cpu_stat_fd, config.parting_fd, config_fd}) {
+    for (const int fd :
+         {config.listen_fd, config.ready_fd, config.lifetime_fd, config.commands_cgroup_fd,
+          config.v1_freezer_fd, config.oom_events_fd, config.pids_events_fd, config.cpu_stat_fd,
+          config.parting_fd, config.denials_fd, config_fd}) {
         stay_open(fd);
     }
     for (const int fd : config.v1_tasks_fds) {

@@ -174,6 +174,7 @@ pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires)
     setup.report_fd = wires.report.write.get();
     setup.ready_fd = wires.ready.write.get();
     setup.lifetime_fd = launch.lifetime.get();
+    setup.proxy_fd = launch.proxy.get();
     setup.processors = own_processors();
     const pid_t pid = clone_with_thread_number(clone_arguments(spec, cgroups));
     require(pid >= 0, "namespaces", "make the namespaces (clone3)");

@@ -14,6 +14,7 @@ namespace berth::local {
 struct Launch {
     LaunchSpec& spec;
     UniqueFd lock;         ///< Lent, if there is one
+    UniqueFd proxy;        ///< the same
     UniqueFd lifetime;     ///< the same
     FilterProgram& filter; ///< the child's to release
     const ProcessName& process_name;

@@ -55,6 +55,7 @@ int launch(FilterProgram& filter, const ProcessName& process_name, std::optional
     give_processors_back(request->spec.processors);
     Launch launch{.spec = request->spec,
                   .lock = std::move(request->lock),
+                  .proxy = std::move(request->proxy),
                   .lifetime = std::move(request->lifetime),
                   .filter = filter,
                   .process_name = process_name,

@@ -61,11 +61,13 @@ std::optional<Request> receive_request(std::optional<PreparedRoot>& root)
         return std::nullopt;
     }
     std::string text = content_of(message.descriptors.front());
-    Request request{.spec = protocol::decode<LaunchSpec>(text), .lock = {}, .lifetime = {}};
+    Request request{
+        .spec = protocol::decode<LaunchSpec>(text), .lock = {}, .proxy = {}, .lifetime = {}};
     // This memory may become the guest's, which keeps no second copy of its token.
     ::explicit_bzero(text.data(), text.size());
     std::size_t next = 1;
-    for (auto* lent : {request.spec.has_lock ? &request.lock : nullptr, &request.lifetime}) {
+    for (auto* lent : {request.spec.has_lock ? &request.lock : nullptr,
+                       request.spec.has_proxy ? &request.proxy : nullptr, &request.lifetime}) {
         if (lent != nullptr && next < message.descriptors.size()) {
             *lent = std::move(message.descriptors[next++]);
         }

@@ -13,6 +13,7 @@ namespace berth::local {
 struct Request {
     LaunchSpec spec;
     UniqueFd lock;     ///< Lent, if there is one
+    UniqueFd proxy;    ///< the same
     UniqueFd lifetime; ///< the same
 };
 

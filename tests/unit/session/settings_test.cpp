@@ -26,6 +26,9 @@ TEST_SUITE("session/settings")
         };
 
         const std::vector<Change> changes{
+            {"filter.allow", [](Settings& settings) { settings.filter.allow = {"pypi.org"}; }},
+            {"filter.deny", [](Settings& settings) { settings.filter.deny = {"pypi.org"}; }},
+            {"filter.private", [](Settings& settings) { settings.filter.inner = {"10.0.0.1"}; }},
             {"local.cpus", [](Settings& settings) { settings.limits.cpus = 2.5; }},
             {"local.memory", [](Settings& settings) { ++settings.limits.memory; }},
             {"local.nofile", [](Settings& settings) { ++settings.limits.nofile; }},
@@ -107,6 +110,36 @@ TEST_SUITE("session/settings")
         settings.mounts = made.mounts;
         settings.mounts.push_back({"/srv/d", "/mnt/d", true});
         CHECK(excess(settings, made).empty()); // the machine is the stricter one
+    }
+
+    TEST_CASE("a filtered network is less than the host's, and its rules are compared")
+    {
+        using sandbox::Network;
+        Settings settings;
+        settings.asked = {"network"};
+        settings.network = Network::filtered;
+        settings.filter = {.allow = {"a.example", "b.example"}, .deny = {"c.example"}, .inner = {}};
+        Conditions made = settings;
+        CHECK(excess(settings, made).empty());
+        made.filter.allow = {"b.example"};
+        made.filter.deny = {"c.example", "d.example"};
+        CHECK(excess(settings, made).empty()); // the stricter one
+        made.network = Network::none;
+        CHECK(excess(settings, made).empty());
+        made.network = Network::host;
+        CHECK(excess(settings, made) == std::vector<std::string>{"--network host"});
+        made.network = Network::filtered;
+        const std::vector<std::string> other{"--network filtered with other rules"};
+        made.filter = {.allow = {"e.example"}, .deny = {"c.example"}, .inner = {}};
+        CHECK(excess(settings, made) == other);
+        made.filter = {.allow = {"a.example"}, .deny = {}, .inner = {}};
+        CHECK(excess(settings, made) == other);
+        made.filter = {.allow = {"a.example"}, .deny = {"c.example"}, .inner = {"10.0.0.0/8"}};
+        CHECK(excess(settings, made) == other);
+        settings.network = Network::none;
+        CHECK(excess(settings, made) == std::vector<std::string>{"--network filtered"});
+        settings.network = Network::host;
+        CHECK(excess(settings, made).empty());
     }
 
     TEST_CASE_FIXTURE(Fixture, "a machine that can reach more than this server allows is refused")

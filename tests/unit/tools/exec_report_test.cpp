@@ -55,6 +55,26 @@ TEST_CASE("a non-zero exit is one line, and data, not an error")
     CHECK(result.data->at("fate") == "exited");
 }
 
+TEST_CASE("what the network denied is told, so that it does not look broken")
+{
+    auto denied = reply();
+    denied.exit_code = 56;
+    denied.denials = {{.kind = "domain",
+                       .target = "a.example:443",
+                       .reason = "this name is not allowed",
+                       .remedy = "Do without it.",
+                       .count = 2},
+                      {.kind = "request", .target = "", .reason = "x\x1b", .remedy = "y."}};
+    CHECK(text_of(denied) ==
+          "(no output)\n[the network denied a.example:443, 2 times: this name is not allowed. "
+          "Do without it.]\n[the network denied a request: x\\x1b. y.]\n[exit 56 · 1.2 s]");
+    const auto result = BashExec::render(denied, std::chrono::seconds(2), Settings{});
+    const auto& told = result.data->at("denials");
+    REQUIRE(told.size() == 2);
+    CHECK(told[0].at("target") == "a.example:443");
+    CHECK(told[0].at("count") == 2);
+}
+
 TEST_CASE("signals are named")
 {
     auto killed = reply();
