@@ -38,11 +38,14 @@ constexpr std::array<std::string_view, 19> of_tools{
 };
 
 /// What session::with_later() takes.
-constexpr std::array<std::string_view, 27> of_machines{
+constexpr std::array<std::string_view, 30> of_machines{
     "allowed_mount_roots",
     "default_workspace",
     "e2b.allow_out",
     "e2b.deny_out",
+    "filter.allow",
+    "filter.deny",
+    "filter.private",
     "local.cpus",
     "local.memory",
     "local.nofile",

@@ -7,6 +7,7 @@
 #include "server/options/definitions.hpp"
 #include "server/options/http_options.hpp"
 #include "server/options/mount_roots.hpp"
+#include "server/options/network_options.hpp"
 #include "server/options/out_of_reach.hpp"
 #include "server/options/paths.hpp"
 #include "server/options/protection_options.hpp"
@@ -235,51 +236,6 @@ std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given
     return mounts;
 }
 
-/// Until berth can filter what a sandbox reaches, a network is that of the host, with all that
-/// listens on its loopback: not what the name of a profile says, so the operator does.
-sandbox::Network pick_network(const Layers& layers, const Given& given)
-{
-    if (layers.choice("network") != "host") {
-        return sandbox::Network::none;
-    }
-    const auto& said = layers.raw("network");
-    if (!given.only_looks && is_built_in(said)) {
-        throw Error(ErrorCode::invalid_argument,
-                    said.origin + " wants a network, and that would be the host's own, with what "
-                                  "listens on 127.0.0.1 there",
-                    "Where sandboxes may have it, say so: --network host (BERTH_NETWORK=host); "
-                    "--network none goes without.");
-    }
-    return sandbox::Network::host;
-}
-
-/// The lists of what is reached by a network, which only E2B keeps; what of them it would refuse is
-/// the backend's to say.
-sandbox::Outbound pick_outbound(const Layers& layers, const Given& given, sandbox::Network network)
-{
-    sandbox::Outbound outbound{.allow = layers.raw("e2b.allow_out").items,
-                               .deny = layers.raw("e2b.deny_out").items};
-    const bool any = !outbound.allow.empty() || !outbound.deny.empty();
-    if (!any || given.only_looks) {
-        return outbound;
-    }
-    const auto& raw = layers.raw(outbound.allow.empty() ? "e2b.deny_out" : "e2b.allow_out");
-    if (layers.choice("backend") != "e2b") {
-        throw Error(ErrorCode::invalid_argument,
-                    "e2b.allow_out and e2b.deny_out (" + raw.origin +
-                        ") are kept by E2B alone, and the backend is " + layers.choice("backend"),
-                    "Leave them out, or use --backend e2b: a local sandbox has the host's network "
-                    "or none.");
-    }
-    if (network == sandbox::Network::none) {
-        throw Error(ErrorCode::invalid_argument,
-                    "e2b.allow_out and e2b.deny_out (" + raw.origin +
-                        ") are of a network, and there is none (network = \"none\")",
-                    "Say --network host, which on E2B is the internet, or leave them out.");
-    }
-    return outbound;
-}
-
 /// What it means is the backend's to say; of `local` it is a folder of this host.
 std::string pick_template(const Layers& layers, const Given& given)
 {
@@ -336,8 +292,10 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     pick_registry(layers, sessions);
     sessions.template_name = pick_template(layers, given);
     sessions.mounts = make_mounts(layers, given, id, sessions.state_directory);
-    sessions.network = pick_network(layers, given);
-    sessions.outbound = pick_outbound(layers, given, sessions.network);
+    const auto network = pick_network(layers, given);
+    sessions.network = network.network;
+    sessions.outbound = network.outbound;
+    sessions.filter = network.filter;
     sessions.mounts_read_only = layers.choice("mount_mode") == "ro";
     sessions.limits = make_limits(layers);
     sessions.path_policy = layers.choice("path_policy");

@@ -1,0 +1,119 @@
+#include "server/options/network_options.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/filter/rules.hpp"
+#include "server/options/profiles.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace berth::server {
+namespace {
+
+/// A network of the host's has all that listens on its loopback: not what the name of a profile
+/// says, so the operator does.
+sandbox::Network pick_kind_of_network(const Layers& layers, const Given& given)
+{
+    const auto network = sandbox::network_of(layers.choice("network"));
+    if (network != sandbox::Network::host) {
+        return network;
+    }
+    const auto& said = layers.raw("network");
+    if (!given.only_looks && is_built_in(said)) {
+        throw Error(ErrorCode::invalid_argument,
+                    said.origin + " wants a network, and that would be the host's own, with what "
+                                  "listens on 127.0.0.1 there",
+                    "Where sandboxes may have it, say so: --network host (BERTH_NETWORK=host); "
+                    "--network filtered reaches what filter.allow names, --network none goes "
+                    "without.");
+    }
+    return sandbox::Network::host;
+}
+
+/// The lists of what is reached by a network, which only E2B keeps; what of them it would refuse is
+/// the backend's to say.
+sandbox::Outbound pick_outbound(const Layers& layers, const Given& given, sandbox::Network network)
+{
+    sandbox::Outbound outbound{.allow = layers.raw("e2b.allow_out").items,
+                               .deny = layers.raw("e2b.deny_out").items};
+    const bool any = !outbound.allow.empty() || !outbound.deny.empty();
+    if (!any || given.only_looks) {
+        return outbound;
+    }
+    const auto& raw = layers.raw(outbound.allow.empty() ? "e2b.deny_out" : "e2b.allow_out");
+    if (layers.choice("backend") != "e2b") {
+        throw Error(ErrorCode::invalid_argument,
+                    "e2b.allow_out and e2b.deny_out (" + raw.origin +
+                        ") are kept by E2B alone, and the backend is " + layers.choice("backend"),
+                    "Leave them out, or use --backend e2b; of a local sandbox --network filtered "
+                    "keeps filter.allow.");
+    }
+    if (network == sandbox::Network::none) {
+        throw Error(ErrorCode::invalid_argument,
+                    "e2b.allow_out and e2b.deny_out (" + raw.origin +
+                        ") are of a network, and there is none (network = \"none\")",
+                    "Say --network host, which on E2B is the internet, or leave them out.");
+    }
+    return outbound;
+}
+
+void require_rules(std::string_view key, const RawValue& raw, sandbox::Network network)
+{
+    const std::string of = std::string(key) + " (" + raw.origin + ")";
+    for (const auto& item : raw.items) {
+        try {
+            key == "filter.private" ? filter::require_inner_range(item)
+                                    : filter::require_rule(item, key == "filter.allow");
+        } catch (const Error& error) {
+            throw Error(ErrorCode::invalid_argument, of + ": " + error.what(), error.hint());
+        }
+    }
+    if (!raw.items.empty() && network == sandbox::Network::host) {
+        throw Error(ErrorCode::invalid_argument,
+                    of + " is kept by a filtered network alone, and the network is host",
+                    "Say --network filtered, or leave the rules out.");
+    }
+}
+
+/// The rules of a filtered network. Of none, as a flag may say, they mean nothing.
+sandbox::Filter pick_filter(const Layers& layers, const Given& given, sandbox::Network network)
+{
+    sandbox::Filter filter{.allow = layers.raw("filter.allow").items,
+                           .deny = layers.raw("filter.deny").items,
+                           .inner = layers.raw("filter.private").items};
+    if (given.only_looks) {
+        return filter;
+    }
+    for (const std::string_view key : {"filter.allow", "filter.deny", "filter.private"}) {
+        require_rules(key, layers.raw(key), network);
+    }
+    if (network != sandbox::Network::filtered) {
+        return {};
+    }
+    const auto& origin = layers.raw("network").origin;
+    if (layers.choice("backend") == "e2b") {
+        throw Error(ErrorCode::invalid_argument,
+                    "network = \"filtered\" (" + origin + ") is of the local backend",
+                    "On E2B say --network host with e2b.allow_out and e2b.deny_out, which its "
+                    "firewall keeps.");
+    }
+    if (filter.allow.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the network is filtered (" + origin + "), and filter.allow names nothing",
+                    "Name what may be reached, such as filter.allow = [\"pypi.org\", "
+                    "\"*.pythonhosted.org\"], or say --network none.");
+    }
+    return filter;
+}
+
+} // namespace
+
+NetworkOptions pick_network(const Layers& layers, const Given& given)
+{
+    const auto network = pick_kind_of_network(layers, given);
+    return {.network = network,
+            .outbound = pick_outbound(layers, given, network),
+            .filter = pick_filter(layers, given, network)};
+}
+
+} // namespace berth::server
