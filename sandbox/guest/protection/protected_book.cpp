@@ -47,6 +47,10 @@ std::vector<protocol::ProtectedChange> ProtectedBook::look(const protocol::Prote
 {
     auto changes = take(protection, places, began, stamp_time_now());
     if (changes.size() > most_told) {
+        // A folder that was filled hides nothing that was done beside it.
+        std::ranges::sort(changes, {}, [&](const auto& change) {
+            return std::pair(is_in_whole_folder(change.path, protection), change.path);
+        });
         changes.resize(most_told);
     }
     return changes;

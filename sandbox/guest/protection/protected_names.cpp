@@ -46,6 +46,15 @@ bool is_example(std::string_view name) noexcept
     return name.ends_with(".sample");
 }
 
+bool is_in_whole_folder(std::string_view path, const protocol::Protection& protection)
+{
+    return std::ranges::any_of(protection.paths, [&](const std::string& name) {
+        return name.ends_with('/') &&
+               path.find("/" + name.substr(name.starts_with(home_mark) ? home_mark.size() : 0)) !=
+                   std::string_view::npos;
+    });
+}
+
 bool is_protected(std::string_view path, const protocol::Protection& protection,
                   const protocol::GuestConfig& config)
 {

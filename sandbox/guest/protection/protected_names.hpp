@@ -19,6 +19,10 @@ namespace berth::guest {
 [[nodiscard]] bool is_protected(std::string_view path, const protocol::Protection& protection,
                                 const protocol::GuestConfig& config);
 
+/// Whether it lies in a folder that is protected whole.
+[[nodiscard]] bool is_in_whole_folder(std::string_view path,
+                                      const protocol::Protection& protection);
+
 /// What lies in a folder of which all is protected, and is not: git's examples of hooks, which each
 /// new repository has and nobody runs.
 [[nodiscard]] bool is_example(std::string_view name) noexcept;

@@ -1,6 +1,5 @@
 #include "sandbox/guest/protection/protected_scan.hpp"
 
-#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/paths.hpp"
@@ -10,16 +9,20 @@
 #include <cerrno>
 #include <cstddef>
 #include <ctime>
-#include <system_error>
+#include <memory>
+#include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace berth::guest {
 namespace {
 
 constexpr std::size_t most_folders = 32;
 constexpr std::size_t most_files = 1000;
+constexpr std::size_t most_entries = 2000;
 constexpr int most_levels = 3;
 constexpr std::int64_t second = 1'000'000'000;
 
@@ -56,6 +59,23 @@ class Scanner {
         }
     }
 
+    /// The folders that are protected whole. Behind all else: a command can fill one, and what it
+    /// did beside that must be seen all the same.
+    void list_folders()
+    {
+        for (const auto& folder : found_.folders) {
+            const UniqueFd opened(open_without_magic(AT_FDCWD, folder, O_PATH | O_DIRECTORY));
+            for (std::string name : protection_.paths) {
+                const bool of_home = name.starts_with("~/");
+                if (opened && name.ends_with('/') && (!of_home || folder == config_.home)) {
+                    name.erase(0, of_home ? 2 : 0);
+                    name.pop_back();
+                    list(opened.get(), name, {folder, folder + "/" + name}, most_levels);
+                }
+            }
+        }
+    }
+
     [[nodiscard]] ProtectedScan take() { return std::move(found_); }
 
   private:
@@ -76,10 +96,7 @@ class Scanner {
                 continue;
             }
             name.erase(0, of_home ? 2 : 0);
-            if (name.ends_with('/')) {
-                name.pop_back();
-                list(opened.get(), name, {folder, folder + "/" + name}, most_levels);
-            } else {
+            if (!name.ends_with('/')) {
                 add(opened.get(), name, {folder, folder + "/" + name});
             }
         }
@@ -106,6 +123,33 @@ class Scanner {
         return stamp;
     }
 
+    /// Not all of them where they are too many: a command can make millions, and wants the guest to
+    /// have them in its memory.
+    std::vector<std::string> names_in(int folder, const std::string& path)
+    {
+        std::vector<std::string> names;
+        const int copy = ::fcntl(folder, F_DUPFD_CLOEXEC, 3);
+        const std::unique_ptr<DIR, int (*)(DIR*)> stream(copy < 0 ? nullptr : ::fdopendir(copy),
+                                                         &::closedir);
+        if (!stream && copy >= 0) {
+            ::close(copy);
+        }
+        const dirent* entry = nullptr;
+        while (stream && entries_left_ > 0 &&
+               // NOLINTNEXTLINE(concurrency-mt-unsafe): this stream belongs to one thread
+               (entry = ::readdir(stream.get())) != nullptr) {
+            --entries_left_;
+            const std::string name = entry->d_name;
+            if (name != "." && name != ".." && !is_example(name)) {
+                names.push_back(name);
+            }
+        }
+        if (!stream || entries_left_ == 0) {
+            found_.unread.insert(path);
+        }
+        return names;
+    }
+
     /// All in a folder, itself left out: its own stamp changes with whatever comes and goes.
     void list(int at, const std::string& name, const Place& place, int levels)
     {
@@ -116,17 +160,7 @@ class Scanner {
             }
             return;
         }
-        std::vector<std::string> names;
-        try {
-            names = directory_names(opened.get());
-        } catch (const std::system_error&) {
-            found_.unread.insert(place.path);
-            return;
-        }
-        for (const auto& entry : names) {
-            if (is_example(entry)) {
-                continue;
-            }
+        for (const auto& entry : names_in(opened.get(), place.path)) {
             const Place below{place.folder, place.path + "/" + entry};
             const auto stamp = add(opened.get(), entry, below);
             if (stamp && S_ISDIR(stamp->mode)) {
@@ -142,6 +176,7 @@ class Scanner {
     const protocol::GuestConfig& config_;
     std::vector<std::string> roots_;
     ProtectedScan found_;
+    std::size_t entries_left_ = most_entries;
 };
 
 } // namespace
@@ -194,6 +229,7 @@ ProtectedScan scan_protected(const protocol::Protection& protection,
             continue;
         }
     }
+    scanner.list_folders();
     return scanner.take();
 }
 

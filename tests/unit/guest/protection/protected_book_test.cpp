@@ -64,7 +64,12 @@ class Session {
         return told;
     }
 
-    protocol::Protection protection{.paths = {"~/.bashrc", "CLAUDE.md", ".git/hooks/", ".claude/"}};
+    [[nodiscard]] ProtectedScan scan() const
+    {
+        return scan_protected(protection, {config_.home}, config_);
+    }
+
+    protocol::Protection protection{.paths = {".claude/", ".git/hooks/", "~/.bashrc", "CLAUDE.md"}};
 
   private:
     tests::TemporaryDirectory directory_;
@@ -194,6 +199,28 @@ TEST_CASE("protected files: what cannot be seen is not taken for removed")
         ::chmod(session.path(".claude").c_str(), 0700);
         return nothing_new && kept && session.look(began).empty() ? 0 : 1;
     });
+}
+
+TEST_CASE("protected files: of a folder with too many entries no more than so many are looked at")
+{
+    Session session;
+    for (int i = 0; i < 2100; ++i) {
+        session.write(".claude/" + std::to_string(i));
+    }
+    session.write("CLAUDE.md");
+    const auto seen = session.scan();
+    CHECK(seen.files.size() <= 1001);
+    CHECK(seen.unread.size() <= 2000);
+    CHECK(seen.files.contains(session.path("CLAUDE.md")));
+    CHECK(session.look(Session::begin()) == Told{});
+    const auto began = Session::begin();
+    for (int i = 0; i < 2100; ++i) {
+        session.write(".claude/" + std::to_string(i), "changed");
+    }
+    session.write("CLAUDE.md", "and this");
+    const auto told = session.look(began);
+    CHECK(told.size() == ProtectedBook::most_told);
+    CHECK(std::ranges::count(told, "changed CLAUDE.md") == 1);
 }
 
 TEST_CASE("protected files: what a tool has written is its own result's to tell")
