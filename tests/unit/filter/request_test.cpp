@@ -65,6 +65,19 @@ TEST_CASE("a plain request goes on to the one server it names")
                     .body);
 }
 
+TEST_CASE("a user in an address is told as such")
+{
+    for (const std::string head : {"GET http://user:secret@a.example/ HTTP/1.1\r\n\r\n",
+                                   "CONNECT a.example@b.example:443 HTTP/1.1\r\n\r\n"}) {
+        try {
+            (void)berth::filter::read_request(head);
+            FAIL("it was taken");
+        } catch (const BadRequest& bad) {
+            CHECK(bad.reason.find("user") != std::string::npos);
+        }
+    }
+}
+
 TEST_CASE("what servers may read in two ways is not taken")
 {
     const std::string get = "GET http://a.example/ HTTP/1.1\r\n";
