@@ -48,10 +48,12 @@ class StdioTest(AuditBench):
 
     def test_each_call_has_a_line_of_its_own(self):
         with self.audited() as berth:
-            self.tool(berth, "bash_exec", command="exit 3")
-            self.tool(berth, "read_file", path="~/none")
-            self.tool(berth, "bash_exec", command="")
-        ran, read, empty = self.lines(3)
+            for count, (name, arguments) in enumerate((("bash_exec", {"command": "exit 3"}),
+                                                       ("read_file", {"path": "~/none"}),
+                                                       ("bash_exec", {"command": ""})), 1):
+                self.tool(berth, name, **arguments)
+                ran, *others = self.lines(count)  # else the next may come before it
+        read, empty = others
         self.assertEqual({name: ran[name] for name in ("principal", "session", "tool", "command",
                                                        "command_bytes", "env", "outcome", "fate",
                                                        "exit_code")},
@@ -111,12 +113,17 @@ class StdioTest(AuditBench):
         with self.audited() as berth:
             self.tool(berth, "bash_exec", command="echo 1 >~/n")
             self.tool(berth, "save_to_workspace", sandbox_path="~/n", workspace_path="/a/n")
+            self.lines(2)
             berth.request("resources/list")
+            self.lines(3)  # each, or the next may come before it
             berth.request("resources/read", {"uri": "workspace:///a/n"})
+            self.lines(4)
             with self.assertRaises(RpcError):
                 berth.request("resources/read", {"uri": "workspace:///none"})
+            self.lines(5)
             with self.assertRaises(RpcError):
                 berth.request("resources/read", {"uri": 5})
+            self.lines(6)
             berth.request("completion/complete", {
                 "ref": {"type": "ref/resource", "uri": "workspace:///{+path}"},
                 "argument": {"name": "path", "value": "a/"}})
