@@ -34,7 +34,7 @@ struct Services {
     std::function<protocol::Terms(const protocol::Terms&)> change_terms;
     /// By a client other than the server of that name, a call or a job.
     std::function<bool(const std::string& server)> in_use_beside;
-    std::shared_ptr<HomeQuota> quota = nullptr; ///< null: the home is not limited
+    std::shared_ptr<HomeQuota> quota = nullptr;               ///< null: the home is not limited
     std::shared_ptr<ProtectedBook> protected_files = nullptr; ///< the dispatcher makes it
 };
 

@@ -36,6 +36,11 @@ bool is_absent(int error) noexcept
     return error == ENOENT || error == ENOTDIR;
 }
 
+std::string path_in(std::string folder, const std::string& name)
+{
+    return folder.append("/").append(name);
+}
+
 /// What is looked at on the way to one scan.
 class Scanner {
   public:
@@ -70,7 +75,7 @@ class Scanner {
                 if (opened && name.ends_with('/') && (!of_home || folder == config_.home)) {
                     name.erase(0, of_home ? 2 : 0);
                     name.pop_back();
-                    list(opened.get(), name, {folder, folder + "/" + name}, most_levels);
+                    list(opened.get(), name, {folder, path_in(folder, name)}, most_levels);
                 }
             }
         }
@@ -97,7 +102,7 @@ class Scanner {
             }
             name.erase(0, of_home ? 2 : 0);
             if (!name.ends_with('/')) {
-                add(opened.get(), name, {folder, folder + "/" + name});
+                add(opened.get(), name, {folder, path_in(folder, name)});
             }
         }
         return true;
@@ -161,7 +166,7 @@ class Scanner {
             return;
         }
         for (const auto& entry : names_in(opened.get(), place.path)) {
-            const Place below{place.folder, place.path + "/" + entry};
+            const Place below{place.folder, path_in(place.path, entry)};
             const auto stamp = add(opened.get(), entry, below);
             if (stamp && S_ISDIR(stamp->mode)) {
                 found_.files.erase(below.path);
