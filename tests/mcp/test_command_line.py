@@ -146,7 +146,7 @@ class CommandLineTest(Bench):
         self.assertIn("exec.timeout", done.stderr)
         done = self.run_command("--network", "lan")
         self.assertEqual(done.returncode, 2)
-        self.assertIn('"none", "host"', done.stderr)
+        self.assertIn('"none", "filtered", "host"', done.stderr)
         self.assertEqual(self.run_command("--no-such-flag").returncode, 2)
         done = self.run_command("serve", "--require", "userns")  # of which `direct` has none
         self.assertEqual(done.returncode, 2)

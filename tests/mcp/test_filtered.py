@@ -214,7 +214,8 @@ class FilteredTest(unittest.TestCase):
         first.signal(signal.SIGKILL)
         first.wait()
         second = self.start("--session", "kept")
-        self.assertEqual(self.run_in(page, second).text, "served\n")
+        # Behind a notice where the first one had no time to say that its result was read.
+        self.assertTrue(self.run_in(page, second).text.endswith("served\n"))
         self.assertEqual(self.own_proxy(), proxy)
 
     def test_a_proxy_that_was_killed_is_told(self):
