@@ -16,8 +16,8 @@
 
 using namespace berth;         // NOLINT(google-build-using-namespace): the subject of the test
 using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
-using nlohmann::json;
 using berth::tests::captured;
+using nlohmann::json;
 
 namespace {
 
