@@ -32,7 +32,7 @@ class HeadAndSocket : public httplib::Stream {
         }
     }
 
-    // NOLINTBEGIN(modernize-use-override): see above
+    // NOLINTBEGIN(modernize-use-override, modernize-use-nodiscard): see above
     bool is_readable() const { return true; }
 
     bool wait_readable() const { return true; }
@@ -80,7 +80,7 @@ class HeadAndSocket : public httplib::Stream {
 
     time_t duration() const { return 0; }
 
-    // NOLINTEND(modernize-use-override)
+    // NOLINTEND(modernize-use-override, modernize-use-nodiscard)
 
   private:
     std::string head_;
