@@ -241,7 +241,7 @@ class UserUnitTest(UnitTest):
         guest = self.begin_session(self.connect())
         self.systemd.run("systemctl", "stop", "manager.service")
         wait_until(lambda: not self.state.guests(), "the machine has ended")
-        self.assertFalse(os.path.exists(f"/proc/{guest}"))
+        wait_until(lambda: not os.path.exists(f"/proc/{guest}"), "somebody has waited for the guest")
         self.systemd.run("systemctl", "start", "manager.service")
         self.control("start", "berth.socket")
         told = self.connect().call_tool("bash_exec", {"command": "test -s ticks && echo kept"})
