@@ -373,6 +373,11 @@ def peak_kilobytes(pid):
     return _status_kilobytes(pid, "VmHWM")
 
 
+def is_sanitized(pid):
+    """Whose memory says nothing: ASan and TSan keep what was freed. They map a shadow of all there could be."""
+    return _status_kilobytes(pid, "VmSize") > 1 << 30
+
+
 def own_kilobytes(pid):
     """Without the pages of its program: how many of those are mapped is up to the page cache."""
     return _status_kilobytes(pid, "RssAnon")
