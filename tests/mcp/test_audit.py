@@ -38,22 +38,30 @@ class AuditBench(Bench):
 
 
 class StdioTest(AuditBench):
-    @staticmethod
-    def tool(berth, name, **arguments):
-        return berth.call_tool(name, arguments)
+    audits = None  # the server that writes to `path`
+
+    def written(self):
+        return self.path.read_bytes().count(b"\n") if self.path.exists() else 0
+
+    def tool(self, berth, name, **arguments):
+        """And its line: else that of the next call may come before it."""
+        before = self.written()
+        result = berth.call_tool(name, arguments)
+        if berth is self.audits:
+            self.wait_for(lambda: self.written() > before)
+        return result
 
     def audited(self, *arguments, **options):
-        return self.start("--audit-log", str(self.path), "--session", "work", "--principal", "ann",
-                          *arguments, **options)
+        self.audits = self.start("--audit-log", str(self.path), "--session", "work", "--principal", "ann",
+                                 *arguments, **options)
+        return self.audits
 
     def test_each_call_has_a_line_of_its_own(self):
         with self.audited() as berth:
-            for count, (name, arguments) in enumerate((("bash_exec", {"command": "exit 3"}),
-                                                       ("read_file", {"path": "~/none"}),
-                                                       ("bash_exec", {"command": ""})), 1):
-                self.tool(berth, name, **arguments)
-                ran, *others = self.lines(count)  # else the next may come before it
-        read, empty = others
+            self.tool(berth, "bash_exec", command="exit 3")
+            self.tool(berth, "read_file", path="~/none")
+            self.tool(berth, "bash_exec", command="")
+        ran, read, empty = self.lines(3)
         self.assertEqual({name: ran[name] for name in ("principal", "session", "tool", "command",
                                                        "command_bytes", "env", "outcome", "fate",
                                                        "exit_code")},
