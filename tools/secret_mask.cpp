@@ -1,6 +1,7 @@
 #include "tools/secret_mask.hpp"
 
 #include "sandbox/base/base64.hpp"
+#include "sandbox/base/hex.hpp"
 
 #include <algorithm>
 #include <array>
@@ -45,31 +46,6 @@ std::string other_alphabet(std::string text)
     return text;
 }
 
-std::string hexadecimal(std::string_view value, std::string_view digits)
-{
-    constexpr unsigned base = 16;
-    std::string text;
-    for (const char character : value) {
-        const auto byte = static_cast<unsigned char>(character);
-        text += digits[byte / base];
-        text += digits[byte % base];
-    }
-    return text;
-}
-
-std::optional<unsigned char> digit(char character) noexcept
-{
-    constexpr int ten = 10;
-    if (character >= '0' && character <= '9') {
-        return static_cast<unsigned char>(character - '0');
-    }
-    const char small = static_cast<char>(character | 0x20);
-    if (small >= 'a' && small <= 'f') {
-        return static_cast<unsigned char>(small - 'a' + ten);
-    }
-    return std::nullopt;
-}
-
 /// A text as it is searched: characters, and where each of them begins in the original.
 struct View {
     std::string text;
@@ -99,8 +75,9 @@ View decoded_view(const View& plain)
     View view;
     const auto& text = plain.text;
     for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto high = text[i] == '%' && i + 2 < text.size() ? digit(text[i + 1]) : std::nullopt;
-        const auto low = high ? digit(text[i + 2]) : std::nullopt;
+        const auto high =
+            text[i] == '%' && i + 2 < text.size() ? hex_value(text[i + 1]) : std::nullopt;
+        const auto low = high ? hex_value(text[i + 2]) : std::nullopt;
         if (low) {
             view.add(static_cast<char>(*high * base + *low), plain.places[i]);
             i += 2;
@@ -229,8 +206,8 @@ SecretMask::SecretMask(const std::vector<Secret>& secrets)
             add(index, encoded);
             add(index, other_alphabet(encoded));
         }
-        add(index, hexadecimal(value, "0123456789abcdef"));
-        add(index, hexadecimal(value, "0123456789ABCDEF"));
+        add(index, hex_of(value));
+        add(index, hex_of(value, large_hex_digits));
         auto of_form = without_line_ends(value); // application/x-www-form-urlencoded
         std::ranges::replace(of_form, ' ', '+');
         add(index, std::move(of_form), true);

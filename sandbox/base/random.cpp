@@ -1,6 +1,7 @@
 #include "sandbox/base/random.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/hex.hpp"
 
 #include <cerrno>
 
@@ -18,15 +19,7 @@ std::string random_hex(std::size_t bytes)
             throw_errno("getrandom");
         }
     }
-    constexpr const char* digits = "0123456789abcdef";
-    std::string hex;
-    hex.reserve(bytes * 2);
-    for (const char c : raw) {
-        const auto byte = static_cast<unsigned char>(c);
-        hex += digits[byte >> 4U];
-        hex += digits[byte & 15U];
-    }
-    return hex;
+    return hex_of(raw);
 }
 
 } // namespace berth

@@ -4,6 +4,8 @@
 
 #include "sandbox/base/sha256.hpp"
 
+#include "sandbox/base/hex.hpp"
+
 #include <openssl/sha.h>
 
 #include <array>
@@ -32,14 +34,7 @@ std::string Sha256::finish()
 {
     std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
     SHA256_Final(digest.data(), &state_->context);
-    constexpr std::string_view digits = "0123456789abcdef";
-    std::string hex;
-    hex.reserve(digest.size() * 2);
-    for (const unsigned char byte : digest) {
-        hex += digits[byte >> 4U];
-        hex += digits[byte & 15U];
-    }
-    return hex;
+    return hex_of({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 std::string sha256_hex(std::string_view data)

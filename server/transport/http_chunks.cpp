@@ -1,5 +1,7 @@
 #include "server/transport/http_chunks.hpp"
 
+#include "sandbox/base/hex.hpp"
+
 #include <algorithm>
 
 namespace berth::transport {
@@ -8,16 +10,6 @@ namespace {
 constexpr std::size_t most_digits = 16; // of 64 bits
 constexpr std::size_t longest_extension = 256;
 constexpr unsigned bits_of_digit = 4;
-constexpr unsigned ten = 10;
-
-/// 16 and more: it is none.
-unsigned digit_of(char byte) noexcept
-{
-    return byte >= '0' && byte <= '9'   ? static_cast<unsigned>(byte - '0')
-           : byte >= 'a' && byte <= 'f' ? static_cast<unsigned>(byte - 'a') + ten
-           : byte >= 'A' && byte <= 'F' ? static_cast<unsigned>(byte - 'A') + ten
-                                        : 1U << bits_of_digit;
-}
 
 } // namespace
 
@@ -76,11 +68,11 @@ bool HttpChunks::take_size(char byte) noexcept
         state_ = byte == '\r' ? State::size_end : State::extension;
         return true;
     }
-    const auto digit = digit_of(byte);
-    if (digit >> bits_of_digit != 0 || ++digits_ > most_digits) {
+    const auto digit = hex_value(byte);
+    if (!digit || ++digits_ > most_digits) {
         return false;
     }
-    left_ = (left_ << bits_of_digit) | digit; // zero after each chunk
+    left_ = (left_ << bits_of_digit) | *digit; // zero after each chunk
     return true;
 }
 
