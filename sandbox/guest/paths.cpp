@@ -1,6 +1,7 @@
 #include "sandbox/guest/paths.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/is_in.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/missing.hpp"
@@ -27,8 +28,7 @@ bool is_below(std::string_view path, std::string_view root)
     while (root.ends_with('/')) {
         root.remove_suffix(1);
     }
-    // The separator is part of the test: /home/user2 is not under /home/user.
-    return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
+    return is_in(path, root);
 }
 
 /// Where a configured root really is: it may have been named through a symlink. The roots are mount

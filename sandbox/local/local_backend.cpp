@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/real_path.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/local/attachment.hpp"
 #include "sandbox/local/blockers.hpp"
@@ -24,7 +25,6 @@
 #include "sandbox/local/privilege.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/programs.hpp"
-#include "sandbox/local/real_path.hpp"
 #include "sandbox/local/record_origin.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
@@ -35,9 +35,7 @@
 #include "sandbox/state_directory.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -168,7 +166,11 @@ const Host& LocalBackend::host()
     if (!host_) {
         Host host;
         host.state_fd = sandbox::open_state_directory(settings_.state_directory);
-        host.state = real_path(settings_.state_directory);
+        const auto state = real_path(settings_.state_directory);
+        if (!state) {
+            throw_errno("resolve " + settings_.state_directory);
+        }
+        host.state = *state;
         host.runtime = runtime_folder(host.state, privileged_);
         host.cgroups = *cgroups_;
         host.programs =

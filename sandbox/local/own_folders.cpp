@@ -1,7 +1,9 @@
 #include "sandbox/local/own_folders.hpp"
 
+#include "sandbox/base/real_path.hpp"
+
 #include <cstdlib>
-#include <memory>
+#include <utility>
 
 #include <unistd.h>
 
@@ -32,10 +34,8 @@ std::string home_folder()
 
 std::string real_place(const std::string& path)
 {
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                           &std::free);
-    if (real) {
-        return real.get();
+    if (auto real = real_path(path)) {
+        return std::move(*real);
     }
     const auto slash = path.rfind('/');
     if (slash == std::string::npos || path == "/") {

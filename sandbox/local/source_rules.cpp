@@ -1,6 +1,7 @@
 #include "sandbox/local/source_rules.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/real_path.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
@@ -8,9 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include <fcntl.h>
@@ -51,13 +50,6 @@ constexpr std::array<std::string_view, 22> kernel_types{
     "efivarfs",   "mqueue",  "fusectl",     "hugetlbfs",  "selinuxfs", "smackfs",
     "rpc_pipefs", "nfsd",    "binfmt_misc", "functionfs"};
 
-std::string real_path_or_none(const std::string& path)
-{
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                           &std::free);
-    return real ? std::string(real.get()) : std::string();
-}
-
 UniqueFd open_source(const Source& source)
 {
     open_how how{};
@@ -69,7 +61,7 @@ UniqueFd open_source(const Source& source)
     }
     if (errno == ELOOP) {
         throw refusal(shown(source) + " is reached through a symbolic link",
-                      "give its real path, " + real_path_or_none(source.path));
+                      "give its real path, " + real_path(source.path).value_or(""));
     }
     const int number = errno;
     throw refusal(shown(source) + ": " + std::strerror(number),

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/is_in.hpp"
 #include "sandbox/base/joined.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/unique_fd.hpp"
@@ -29,12 +30,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* roots_hint =
     "allowed_mount_roots, outside of the profiles, lists the folders below which it may be.";
-
-bool is_below(const std::string& root, const std::string& path)
-{
-    return path == root || root == "/" ||
-           (path.starts_with(root) && path.size() > root.size() && path[root.size()] == '/');
-}
 
 [[noreturn]] void refuse_workspace(const RawValue& templ, const std::string& why,
                                    const std::string& hint)
@@ -141,7 +136,7 @@ MountRoots::MountRoots(const RawValue& roots) : origin_(roots.origin)
 const std::string* MountRoots::root_of(const std::string& path) const
 {
     const auto found = std::find_if(roots_.begin(), roots_.end(),
-                                    [&](const std::string& root) { return is_below(root, path); });
+                                    [&](const std::string& root) { return is_in(path, root); });
     return found == roots_.end() ? nullptr : &*found;
 }
 

@@ -1,5 +1,6 @@
 #include "sandbox/guest/protection/protected_book.hpp"
 
+#include "sandbox/base/is_in.hpp"
 #include "sandbox/guest/protection/protected_names.hpp"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 #include "sandbox/guest/protection/protected_names.hpp"
 
+#include "sandbox/base/is_in.hpp"
+
 #include <algorithm>
 
 namespace berth::guest {
@@ -33,12 +35,6 @@ std::vector<std::string> protected_roots(const protocol::GuestConfig& config)
     std::ranges::copy_if(config.writable_roots, std::back_inserter(roots),
                          [](const std::string& root) { return root != "/tmp"; });
     return roots;
-}
-
-bool is_in(std::string_view path, std::string_view folder) noexcept
-{
-    return path.starts_with(folder) &&
-           (path.size() == folder.size() || folder == "/" || path[folder.size()] == '/');
 }
 
 bool is_example(std::string_view name) noexcept

@@ -13,8 +13,6 @@ namespace berth::guest {
 /// and nobody outside obeys it.
 [[nodiscard]] std::vector<std::string> protected_roots(const protocol::GuestConfig& config);
 
-[[nodiscard]] bool is_in(std::string_view path, std::string_view folder) noexcept;
-
 /// Whether `path`, which is where a file really is, is one of them.
 [[nodiscard]] bool is_protected(std::string_view path, const protocol::Protection& protection,
                                 const protocol::GuestConfig& config);

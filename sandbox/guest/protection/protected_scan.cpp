@@ -1,6 +1,7 @@
 #include "sandbox/guest/protection/protected_scan.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/is_in.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/paths.hpp"
 #include "sandbox/guest/protection/protected_names.hpp"

@@ -1,12 +1,12 @@
 #include "sandbox/guest/quota/home_area.hpp"
 
+#include "sandbox/base/is_in.hpp"
+#include "sandbox/base/real_path.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/guest/search/walker.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 #include <fcntl.h>
@@ -19,18 +19,6 @@ constexpr std::uint64_t block = 512; ///< of st_blocks
 
 /// A directory's own room, nearly always: not worth a system call for each.
 constexpr std::uint64_t directory_room = 4096;
-
-bool is_at_or_below(std::string_view path, std::string_view folder) noexcept
-{
-    return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
-std::string real_path(const std::string& path)
-{
-    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                           &std::free);
-    return real ? std::string(real.get()) : path;
-}
 
 class RoomCounter : public search::WalkVisitor {
   public:
@@ -68,10 +56,10 @@ class RoomCounter : public search::WalkVisitor {
 } // namespace
 
 HomeArea::HomeArea(const std::string& home, const std::vector<std::string>& mounts)
-    : home_(real_path(home))
+    : home_(real_path(home).value_or(home))
 {
     for (const auto& mount : mounts) {
-        if (is_at_or_below(mount, home_)) {
+        if (is_in(mount, home_)) {
             mounts_.push_back(mount);
         }
     }
@@ -79,9 +67,9 @@ HomeArea::HomeArea(const std::string& home, const std::vector<std::string>& moun
 
 bool HomeArea::contains(std::string_view path) const noexcept
 {
-    return is_at_or_below(path, home_) &&
+    return is_in(path, home_) &&
            std::none_of(mounts_.begin(), mounts_.end(),
-                        [&](const std::string& mount) { return is_at_or_below(path, mount); });
+                        [&](const std::string& mount) { return is_in(path, mount); });
 }
 
 std::optional<std::uint64_t> HomeArea::count(const std::stop_token& stop,
