@@ -92,8 +92,8 @@ class Stdio::Writer final : public rpc::Sink {
         }
         message += '\n';
         said_ += message.size();
-        write_out(
-            message); // with the lock: what is said beside would be his to write, and may wait
+        // With the lock: what is said beside would be his to write, and may wait.
+        write_out(message);
         return !broken_;
     }
 

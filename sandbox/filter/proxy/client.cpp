@@ -74,12 +74,15 @@ class Client {
     }
 
   private:
+    using SizeOf = std::optional<std::size_t> (*)(std::string_view bytes);
+
     void serve_http();
     void serve_request(const Request& request);
     void serve_socks();
     [[nodiscard]] bool read_more();
     [[nodiscard]] bool has(std::size_t size);
     [[nodiscard]] std::string take(std::size_t size);
+    [[nodiscard]] std::optional<std::string> message(SizeOf size_of);
     void go_on(const UniqueFd& server, const Target* tunnel, std::optional<std::uint64_t> most);
 
     void say(std::string_view text) const
@@ -129,6 +132,22 @@ std::string Client::take(std::size_t size)
     std::string taken = bytes_.substr(0, size);
     bytes_.erase(0, size);
     return taken;
+}
+
+/// The message that comes next, of which `size_of` says how long it is once it can. Nothing: not
+/// all of it comes.
+std::optional<std::string> Client::message(SizeOf size_of)
+{
+    std::optional<std::size_t> size;
+    while (!(size = size_of(bytes_))) {
+        if (!read_more()) {
+            return std::nullopt;
+        }
+    }
+    if (!has(*size)) {
+        return std::nullopt;
+    }
+    return take(*size);
 }
 
 void Client::go_on(const UniqueFd& server, const Target* tunnel, std::optional<std::uint64_t> most)
@@ -199,29 +218,20 @@ void Client::serve_request(const Request& request)
 
 void Client::serve_socks()
 {
-    std::optional<std::size_t> size;
-    while (!(size = socks::size_of_greeting(bytes_))) {
-        if (!read_more()) {
-            return;
-        }
-    }
-    if (!has(*size)) {
+    const auto greeting = message(socks::size_of_greeting);
+    if (!greeting) {
         return;
     }
-    const auto choice = socks::choose(take(*size));
+    const auto choice = socks::choose(*greeting);
     say(choice.answer);
     if (!choice.takes) {
         return;
     }
-    while (!(size = socks::size_of_request(bytes_))) {
-        if (!read_more()) {
-            return;
-        }
-    }
-    if (!has(*size)) {
+    const auto request = message(socks::size_of_request);
+    if (!request) {
         return;
     }
-    const auto wanted = socks::read_request(take(*size));
+    const auto wanted = socks::read_request(*request);
     if (!wanted.target) {
         say(socks::answer(wanted.refusal));
         return;
