@@ -9,11 +9,12 @@ import pathlib
 import re
 import time
 
+from mcp_client import is_sanitized
+
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 # What a server's heap may differ by from one call to another, in KiB: pages that malloc keeps, stacks
 # of threads. A session that left 20 KiB in each of its 60 ways through a server would be above it.
 ALLOWED_KB = 1024
-SANITIZED_KB = 1 << 30  # of address space: the shadow of ASan and TSan, which keep what was freed
 
 
 def _read(path):
@@ -50,9 +51,10 @@ def _field(text, name):
 
 def _memory_kb(pid):
     """What is the process's own; pages of programs are shared with who knows whom."""
-    if _field(_read(f"/proc/{pid}/status"), "VmSize") > SANITIZED_KB:
-        return 0
-    return _field(_read(f"/proc/{pid}/smaps_rollup"), "Anonymous")
+    with contextlib.suppress(OSError):  # it has ended
+        if not is_sanitized(pid):
+            return _field(_read(f"/proc/{pid}/smaps_rollup"), "Anonymous")
+    return 0
 
 
 def _files(folder):

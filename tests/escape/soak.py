@@ -90,8 +90,7 @@ def merged(answers):
     return times
 
 
-def soak(options, state):
-    honest_names = [f"honest-{number}" for number in range(options.honest)]
+def soak(options, state, honest_names):
     abuser_names = [f"abuser-{number}" for number in range(options.abusers)]
     honest = Crowd(state, soak_work.be_honest, honest_names)
     servers = honest.ask("server")
@@ -99,7 +98,7 @@ def soak(options, state):
     wrong, done, told = [], collections.Counter(), {}
     for part, share in PARTS.items():
         seconds = options.seconds * share
-        abusers = []
+        abusers = None
         if part == "beside":
             abusers = Crowd(state, soak_work.abuse, abuser_names, options.seed)
             abusers.ask("begin", seconds)
@@ -133,8 +132,9 @@ def main():
     print("seed", options.seed)
     begun = time.monotonic()
     with StateDirectory() as state:
-        wrong = soak(options, state)
-        purge(state, [name for number in range(options.honest) for name in [f"honest-{number}"]])
+        honest_names = [f"honest-{number}" for number in range(options.honest)]
+        wrong = soak(options, state, honest_names)
+        purge(state, honest_names)
         wrong += state.wait_for_no_leaks()
     print(f"{time.monotonic() - begun:.0f} s", *wrong, "the soak has failed" if wrong else "nothing went wrong",
           sep="\n")

@@ -28,10 +28,12 @@ class AuditBench(Bench):
     def path(self):
         return self.state.path / "audit.jsonl"
 
+    def written(self):
+        return self.path.read_bytes().count(b"\n") if self.path.exists() else 0
+
     def lines(self, count):
         """Those there are, once there are so many: a line follows its answer."""
-        self.wait_for(lambda: self.path.exists()
-                      and self.path.read_bytes().count(b"\n") >= count)
+        self.wait_for(lambda: self.written() >= count)
         found = [json.loads(line) for line in self.path.read_text().splitlines()]
         self.assertEqual(len(found), count, found)
         return found
@@ -39,9 +41,6 @@ class AuditBench(Bench):
 
 class StdioTest(AuditBench):
     audits = None  # the server that writes to `path`
-
-    def written(self):
-        return self.path.read_bytes().count(b"\n") if self.path.exists() else 0
 
     def tool(self, berth, name, **arguments):
         """And its line: else that of the next call may come before it."""

@@ -28,12 +28,29 @@ image = bytes([0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0])
 end"""
 
 
-class ReadTest(HttpBench):
-    def test_reads_of_resources_that_nobody_takes_stay_within_a_principal_s_share(self):
+class BoundsBench(HttpBench):
+    def serve_two(self):
+        """Principals, of which the first may have as many calls at once as it likes."""
         self.serve(auth=("--token-file", token_file(
             self.state.path / "tokens.toml",
             a={"token": "t", "principal": "p", "calls": 1000}, b={"token": "u", "principal": "q"})),
             env={"BERTH_RPC_IN_FLIGHT": "256"})
+
+    def ask_and_take_nothing(self, method, params, name, headers):
+        """The connections of so many that ask for the same."""
+        waiting = []
+        for number in range(READERS):
+            connection = self.connect()
+            connection.socket.setsockopt(1, 8, 4096)  # SO_RCVBUF: what it does not read stays there
+            connection.post(request(number, method, params, modern=True),
+                            self.modern_headers(method, name, **headers))
+            waiting.append(connection)
+        return waiting
+
+
+class ReadTest(BoundsBench):
+    def test_reads_of_resources_that_nobody_takes_stay_within_a_principal_s_share(self):
+        self.serve_two()
         headers = bearer("t")
         # What JSON makes twice as long.
         self.call("bash_exec", headers, command=f"head -c {MEGABYTE} /dev/zero | tr '\\0' '\"' >~/q")
@@ -42,13 +59,7 @@ class ReadTest(HttpBench):
         whole = self.modern("resources/read", read, **headers)
         self.assertEqual(len(whole.result["contents"][0]["text"]), MEGABYTE)
         before = self.resident("VmRSS")
-        waiting = []
-        for number in range(READERS):
-            connection = self.connect()
-            connection.socket.setsockopt(1, 8, 4096)  # SO_RCVBUF: what it does not read stays there
-            connection.post(request(number, "resources/read", read, modern=True),
-                            self.modern_headers("resources/read", read["uri"], **headers))
-            waiting.append(connection)
+        waiting = self.ask_and_take_nothing("resources/read", read, read["uri"], headers)
         most = 0
         for _ in range(30):
             time.sleep(0.1)
@@ -72,13 +83,10 @@ class ReadTest(HttpBench):
                       timeout=20)
 
 
-class PictureTest(HttpBench):
+class PictureTest(BoundsBench):
     def test_pictures_that_are_read_at_once_stay_within_a_principal_s_share(self):
         """Also before their results are made, however many ask; and each that can wait is answered."""
-        self.serve(auth=("--token-file", token_file(
-            self.state.path / "tokens.toml",
-            a={"token": "t", "principal": "p", "calls": 1000}, b={"token": "u", "principal": "q"})),
-            env={"BERTH_RPC_IN_FLIGHT": "256"})
+        self.serve_two()
         headers = {**bearer("t"), "Accept": JSON}  # no events, however long one waits
         self.call("bash_exec", headers, command=MAKE_PICTURE)
         params = {"name": "read_file", "arguments": {"path": "~/large.gif"}}
@@ -86,13 +94,7 @@ class PictureTest(HttpBench):
         size = len(whole.result["content"][1]["data"])
         self.assertGreater(size, 4 * MEGABYTE)
         before = self.resident("VmHWM")
-        waiting = []
-        for number in range(READERS):
-            connection = self.connect()
-            connection.socket.setsockopt(1, 8, 4096)  # SO_RCVBUF: what it does not read stays there
-            connection.post(request(number, "tools/call", params, modern=True),
-                            self.modern_headers("tools/call", "read_file", **headers))
-            waiting.append(connection)
+        waiting = self.ask_and_take_nothing("tools/call", params, "read_file", headers)
         self.assertEqual(self.modern("tools/list", **bearer("u")).status, 200)
         heads = [connection.head() for connection in waiting]
         told = [json.loads(connection.file.read(int(each["content-length"])))["result"]["_meta"]["berth/error"]
