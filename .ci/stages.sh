@@ -74,13 +74,13 @@ configure()
         meson setup --werror -Dcpp_args=-g1 "$@" "$work/$name" "$root"
 }
 
-# tidy [FILE...]: clang-tidy with the arguments of a build whose files are by themselves.
+# tidy [FILE...]: clang-tidy with the arguments of a build whose files are by themselves, which is
+# configured also for none.
 tidy()
 {
-    [ $# -gt 0 ] || return 0
     CC=clang-19 CXX=clang++-19 configure tidy -Dunity=off -Db_pch=false &&
-        ninja -C "$work/tidy" schemas/embedded.hpp server/version.hpp &&
-        printf '%s\n' "$@" | xargs -P 2 -n 2 clang-tidy-19 --quiet -p "$work/tidy"
+        ninja -C "$work/tidy" schemas/embedded.hpp server/version.hpp || return
+    [ $# -eq 0 ] || printf '%s\n' "$@" | xargs -P 2 -n 2 clang-tidy-19 --quiet -p "$work/tidy"
 }
 
 # build NAME SETUP-OPTIONS...: configures and builds $work/NAME.
