@@ -83,6 +83,22 @@ tidy()
     [ $# -eq 0 ] || printf '%s\n' "$@" | xargs -P 2 -n 2 clang-tidy-19 --quiet -p "$work/tidy"
 }
 
+# What tests/clients/pinned has installed into $work/clients, against the build of g++.
+pinned_clients()
+{
+    local each failed=0
+    local -x BERTH_CLIENTS=$work/clients BERTH_BINARY=$work/gcc/server/berth
+    for each in conformance e2b sdks; do
+        python3 "tests/clients/test_$each.py" && continue
+        if python3 "tests/clients/test_$each.py"; then # a client has given up while all else ran
+            echo "unsteady: client $each"
+        else
+            failed=1
+        fi
+    done
+    return $failed
+}
+
 # build NAME SETUP-OPTIONS...: configures and builds $work/NAME.
 build()
 {

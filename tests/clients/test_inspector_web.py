@@ -14,7 +14,8 @@ import tempfile
 import time
 import unittest
 
-from test_inspector import BERTH, CLIENTS, INSPECTOR, NODE, TOOLS
+from installed import CLIENTS, NODE
+from test_inspector import BERTH, INSPECTOR, TOOLS
 
 DRIVER = pathlib.Path(__file__).resolve().parent / "inspector_web.mjs"
 CHROMIUM = shutil.which("chromium") or ""

