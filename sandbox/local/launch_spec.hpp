@@ -64,6 +64,10 @@ struct Bind {
     bool devices = false;  ///< device nodes work
     /// A folder that the server makes while the launch is under way.
     bool late = false;
+    /// Which file or folder the source was when it was judged (st_dev, st_ino); another one in its
+    /// place is not mounted. 0: whichever is there.
+    std::uint64_t source_device = 0;
+    std::uint64_t source_number = 0;
 
     friend bool operator==(const Bind&, const Bind&) = default;
 
@@ -78,6 +82,8 @@ struct Bind {
         field(6, self.optional);
         field(7, self.devices);
         field(8, self.late);
+        field(9, self.source_device);
+        field(10, self.source_number);
     }
 };
 

@@ -299,7 +299,8 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
 {
     const Host& here = host();
     sandbox::MachineSpec checked = spec;
-    checked.mounts = checked_mounts(spec.mounts, here.programs->own(), files.binds, privileged_);
+    auto mounts = checked_mounts(spec.mounts, here.programs->own(), files.binds, privileged_);
+    checked.mounts = std::move(mounts.mounts);
     return make_plan({.spec = checked,
                       .host = files,
                       .hidden = hidden,
@@ -311,7 +312,8 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
                       .resolv_conf = resolv_conf_for(spec.network),
                       .privileged = privileged_,
                       .host_uid = uid,
-                      .host_gid = privileged_ ? uid : ::getegid()});
+                      .host_gid = privileged_ ? uid : ::getegid(),
+                      .sources = std::move(mounts.sources)});
 }
 
 MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id,

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -133,17 +134,18 @@ void check_mount_target(const std::string& target)
     }
 }
 
-std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
-                                           const std::vector<OwnFolder>& own,
-                                           const std::vector<Bind>& shown, bool own_uids)
+CheckedMounts checked_mounts(std::vector<sandbox::Mount> mounts, const std::vector<OwnFolder>& own,
+                             const std::vector<Bind>& shown, bool own_uids)
 {
     if (mounts.empty()) {
-        return mounts;
+        return {};
     }
+    std::map<std::string, FileId> sources;
     const auto table = MountTable::read();
     for (const auto& mount : mounts) {
         check_mount_target(mount.target);
-        check_source({.path = mount.source, .called = "mount source"}, own, table);
+        sources[mount.source] =
+            check_source({.path = mount.source, .called = "mount source"}, own, table);
         if (own_uids && !mount.writable) {
             require_open_to_all(mount.source);
         }
@@ -173,7 +175,7 @@ std::vector<sandbox::Mount> checked_mounts(std::vector<sandbox::Mount> mounts,
                         "template's folder");
         }
     }
-    return mounts;
+    return {.mounts = std::move(mounts), .sources = std::move(sources)};
 }
 
 } // namespace berth::local

@@ -41,6 +41,10 @@ std::vector<Bind> user_binds(const PlanInput& input)
                          .writable = mount.writable,
                          // An ordinary user's sandbox has that user's own uid.
                          .id_mapped = mount.writable && input.privileged});
+        if (const auto found = input.sources.find(mount.source); found != input.sources.end()) {
+            binds.back().source_device = found->second.first;
+            binds.back().source_number = found->second.second;
+        }
     }
     // A folder before what lies in it, however they were given: it would hide that.
     std::sort(binds.begin(), binds.end(),

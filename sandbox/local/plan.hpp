@@ -4,7 +4,9 @@
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/host_files.hpp"
 #include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/source_rules.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,7 @@ struct PlanInput {
     bool privileged = false;
     unsigned host_uid = 0;
     unsigned host_gid = 0;
+    std::map<std::string, FileId> sources; ///< of the spec's mounts, as they were checked
 };
 
 /// What is the same for every machine with this network. `resolv_conf`: see PlanInput.

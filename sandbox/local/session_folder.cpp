@@ -30,7 +30,8 @@ constexpr Part home{"home", 0700};
 constexpr std::array temporary{Part{"tmp", 01777}, Part{"var-tmp", 01777}, Part{"run", 0755}};
 /// What commands' outputs are kept in (GuestConfig::spill_directory). The guest makes what is
 /// missing of it too, but while somebody waits.
-constexpr Part outputs{"var-tmp/berth", 0700};
+constexpr Part outputs{"berth", 0700};
+constexpr const char* outputs_parent = "var-tmp";
 constexpr const char* removed_home = "home.removed";
 constexpr const char* machine_id_name = "machine-id";
 constexpr const char* generation_name = "machine";
@@ -79,11 +80,17 @@ std::optional<uid_t> owner_of(int folder, const Part& part)
     return std::nullopt;
 }
 
-void make_private_folder(const std::string& path)
+/// Of a link in its place nothing is made.
+UniqueFd make_private_folder(int parent, const std::string& name)
 {
-    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-        throw_errno("make folder " + path);
+    if (::mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST) {
+        throw_errno("make folder " + name);
     }
+    UniqueFd made(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!made) {
+        throw_errno("open folder " + name);
+    }
+    return made;
 }
 
 /// The folder where it has that machine's; invalid: it has not, or there is none. By the key: what
@@ -110,12 +117,8 @@ UniqueFd open_of(const std::string& state, const sandbox::MachineRecord& record)
 SessionFolder::SessionFolder(const std::string& state, const std::string& name)
     : path_(path_of(state, name))
 {
-    make_private_folder(state + "/sessions");
-    make_private_folder(path_);
-    folder_.reset(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!folder_) {
-        throw_errno("open folder " + path_);
-    }
+    const auto sessions = make_private_folder(AT_FDCWD, state + "/sessions");
+    folder_ = make_private_folder(sessions.get(), name);
 }
 
 void SessionFolder::prepare(uid_t uid, gid_t gid) const
@@ -147,8 +150,14 @@ void SessionFolder::prepare(uid_t uid, gid_t gid) const
         give_part(folder_.get(), part, uid, gid);
     }
     make_machine_id(folder_.get());
-    make_part(folder_.get(), outputs);
-    give_part(folder_.get(), outputs, uid, gid);
+    // From folder to folder: the one that it is in is the session's by now.
+    const UniqueFd parent(
+        ::openat(folder_.get(), outputs_parent, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!parent) {
+        throw_errno(std::string("open folder ") + outputs_parent);
+    }
+    make_part(parent.get(), outputs);
+    give_part(parent.get(), outputs, uid, gid);
 }
 
 bool SessionFolder::is_name(const std::string& name)

@@ -192,7 +192,8 @@ bool is_plain_path(std::string_view path)
     }
 }
 
-void check_source(const Source& source, const std::vector<OwnFolder>& own, const MountTable& mounts)
+FileId check_source(const Source& source, const std::vector<OwnFolder>& own,
+                    const MountTable& mounts)
 {
     if (!is_plain_path(source.path)) {
         throw refusal(shown(source) + " is not a plain absolute path",
@@ -217,6 +218,7 @@ void check_source(const Source& source, const std::vector<OwnFolder>& own, const
         }
     }
     check_below(mounts, source, own);
+    return {status.st_dev, status.st_ino};
 }
 
 } // namespace berth::local

@@ -36,8 +36,9 @@ struct Source {
 /// reached through a symbolic link (an earlier sandbox with a writable mount may have put it
 /// there), of no use to who runs berth, on or above a kernel file system, or shows something of one
 /// of `own` (with them a sandbox could reach every other), by whatever name: what is mounted below
-/// a source is shown with it. Folders of `own` need not be there yet.
-void check_source(const Source& source, const std::vector<OwnFolder>& own,
-                  const MountTable& mounts);
+/// a source is shown with it. Folders of `own` need not be there yet. Returns which one was looked
+/// at: by its name there may be another one as soon as this has returned.
+[[nodiscard]] FileId check_source(const Source& source, const std::vector<OwnFolder>& own,
+                                  const MountTable& mounts);
 
 } // namespace berth::local

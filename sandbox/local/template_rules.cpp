@@ -85,7 +85,7 @@ void check_template(const std::string& directory, const std::vector<sandbox::Mou
                     const std::vector<OwnFolder>& own)
 {
     const auto table = MountTable::read();
-    check_source({.path = directory, .called = called}, own, table);
+    (void)check_source({.path = directory, .called = called}, own, table);
     struct stat status{};
     if (::stat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
         throw refusal(std::string(called) + ' ' + directory + " is not a folder",

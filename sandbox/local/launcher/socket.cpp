@@ -23,7 +23,7 @@ ListenSocket::ListenSocket(std::string path) : path_(std::move(path))
     constexpr const char* step = "socket";
     const auto slash = path_.rfind('/');
     const UniqueFd directory(
-        ::open(path_.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        ::open(path_.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     require(directory.valid(), step, "open the directory of " + path_);
     // Between bind and listen it looks like one that a dead guest has left; who removes those has
     // the folder for itself. Freed with the descriptor.

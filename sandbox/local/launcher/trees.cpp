@@ -53,6 +53,12 @@ Tree clone_tree(const Bind& bind, const LaunchSpec& spec)
     require(tree.mount.valid(), step, "clone the mount of " + bind.source);
     struct stat status{};
     require(::fstat(tree.mount.get(), &status) == 0, step, "stat " + bind.source);
+    // Judged by its name, then mounted by its name: in between whoever may rename what is beside it
+    // could put a folder in its place that would have been refused, the kernel's settings in it.
+    if (bind.source_number != 0 &&
+        (status.st_dev != bind.source_device || status.st_ino != bind.source_number)) {
+        throw Failure(step, 0, bind.source + " was exchanged for another one at this moment");
+    }
     tree.directory = S_ISDIR(status.st_mode);
     if (bind.id_mapped) {
         map_owner(tree.mount.get(), status, bind, spec);

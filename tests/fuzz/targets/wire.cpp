@@ -1,7 +1,8 @@
-// Every message between host, guest and launcher: which one, a byte, then its bytes.
+// Every message between host, guest, launcher and proxy: which one, a byte, then its bytes.
 
 #include "sandbox/protocol/wire.hpp"
 
+#include "sandbox/filter/policy.hpp"
 #include "sandbox/local/launch_spec.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 #include "sandbox/protocol/hello.hpp"
@@ -41,7 +42,7 @@ constexpr auto all_checks =
            GlobRequest, GlobReply, GrepRequest, GrepReply, ExportRequest, ExportReply,
            ImportRequest, ImportReply, TransferHeader, berth::local::RootParts,
            berth::local::LaunchSpec, berth::local::LaunchResult, berth::local::ChildReport, Event,
-           InfoRequest>;
+           InfoRequest, berth::filter::Policy>;
 
 } // namespace
 

@@ -259,7 +259,7 @@ TEST_CASE("mounts come parents first and never twice at one place")
     host.add_directory("a");
     const auto& a = host.path();
     const auto sorted =
-        checked_mounts({{a, "/mnt/x/y", false}, {a, "/mnt/x", true}, {a, "/a", false}}, {});
+        checked_mounts({{a, "/mnt/x/y", false}, {a, "/mnt/x", true}, {a, "/a", false}}, {}).mounts;
     CHECK(sorted.at(0).target == "/a");
     CHECK(sorted.at(1).target == "/mnt/x");
     CHECK(sorted.at(1).writable);
