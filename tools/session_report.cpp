@@ -148,11 +148,17 @@ std::string pause_line(const session::SessionFacts& facts, const protocol::InfoR
     if (text.empty() || info.pause->paused) {
         return text;
     }
-    return facts.on_disconnect == protocol::OnDisconnect::now
-               ? text + "; paused, jobs or not, as soon as its last server leaves"
-           : facts.on_disconnect == protocol::OnDisconnect::kill
-               ? text + "; it ends, jobs or not, as soon as its last server leaves"
-               : text;
+    if (facts.on_disconnect == protocol::OnDisconnect::now) {
+        return text + "; paused, jobs or not, as soon as its last server leaves";
+    }
+    if (facts.on_disconnect == protocol::OnDisconnect::kill) {
+        return text + "; it ends, jobs or not, as soon as its last server leaves";
+    }
+    // Nobody left: what the guest counts down to is that. No idle_pause: idleness never pauses.
+    const bool when_left = facts.on_disconnect == protocol::OnDisconnect::idle &&
+                           info.pause->clients > 0 && info.pause->idle_pause > 0;
+    return when_left ? text + "; paused as soon as its last server has left and nothing runs"
+                     : text;
 }
 
 /// What the sandbox of the facts was made with, or is made with now.

@@ -151,7 +151,7 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::st
         reply.acknowledge = show_ends(call, services.commands);
     }
     reply.pause = services.pauses.describe();
-    if (const auto left = services.ends_in()) {
+    if (const auto left = services.ends_in(); left && !reply.pause->ends_in) {
         reply.pause->ends_in =
             static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(*left).count());
     }

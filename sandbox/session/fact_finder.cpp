@@ -61,7 +61,8 @@ std::string home_sentence(const Settings& settings, const Record& record)
     return text;
 }
 
-/// The books may be behind: a job that runs is use, and is noted there by nobody.
+/// The books may be behind: a server that only is there and a job that runs are use, and are noted
+/// there by nobody.
 std::string soonest_end(std::chrono::system_clock::time_point by_the_books)
 {
     return by_the_books > std::chrono::system_clock::now()
@@ -112,7 +113,8 @@ std::string FactFinder::end_sentence(const Record& record, const Conditions& in_
     if (backend_.ends_machines()) {
         return "it ends after " + duration_text(in_force.ttl) + " without use" +
                soonest_end(record.last_used + in_force.ttl) +
-               " (a running job is use); its home is kept" + for_how_long(retention);
+               " (a connected server or a running job is use); its home is kept" +
+               for_how_long(retention);
     }
     const auto idle = in_force.idle_pause;
     const std::string sleeps =

@@ -46,18 +46,19 @@ PauseController::Order PauseController::look(const Load& load, Time now)
 
 void PauseController::notice_clients(const Load& load, Time now)
 {
-    looked_ = load.awake;
     if (load.clients != 0) {
         attended_ = true;
         left_at_.reset();
         alone_since_.reset();
     } else if (attended_ && !alone_since_) {
-        alone_since_ = looked_;
+        alone_since_ = load.awake;
     }
-    if (alone_since_ && looked_ - *alone_since_ >= leave_grace) {
+    if (alone_since_ && load.awake - *alone_since_ >= leave_grace) {
         attended_ = false;
         left_at_ = now;
         alone_since_.reset();
+    } else if (alone_since_) {
+        back_by_ = now + (leave_grace - (load.awake - *alone_since_));
     }
 }
 
@@ -66,20 +67,46 @@ PauseController::Why PauseController::reason(Time now) const
     if (asked_) {
         return Why::asked;
     }
-    const auto at = pauses_at();
+    const auto at = acts_at();
     if (!at || now < *at) {
         return Why::none;
     }
     return left_at_ ? Why::left : Why::idle;
 }
 
-std::optional<PauseController::Time> PauseController::pauses_at() const
+/// By what has happened: a client that may come back has not left.
+std::optional<PauseController::Time> PauseController::acts_at() const
 {
     if (state_ != State::awake || called_) {
         return std::nullopt;
     }
     const auto at = due();
     return at ? std::max(*at, not_before_.value_or(*at)) : at;
+}
+
+std::optional<PauseController::Time> PauseController::pauses_at() const
+{
+    const auto at = acts_at();
+    const auto left = pauses_for_leaving_at();
+    return left ? std::min(at.value_or(*left), *left) : at;
+}
+
+/// If the client that may come back does not.
+std::optional<PauseController::Time> PauseController::pauses_for_leaving_at() const
+{
+    const bool pauses = policy_.on_disconnect == OnDisconnect::now ||
+                        (policy_.on_disconnect == OnDisconnect::idle && idle_since_ &&
+                         policy_.idle_pause.count() > 0);
+    if (!alone_since_ || !pauses || state_ != State::awake || called_) {
+        return std::nullopt;
+    }
+    return std::max(back_by_, not_before_.value_or(back_by_));
+}
+
+std::optional<PauseController::Time> PauseController::ends_at() const
+{
+    return alone_since_ && policy_.on_disconnect == OnDisconnect::kill ? std::optional(back_by_)
+                                                                       : std::nullopt;
 }
 
 /// When there is a reason to pause, unless something comes: that it failed lately does not count.
@@ -99,12 +126,8 @@ std::optional<PauseController::Time> PauseController::due() const
 
 std::optional<PauseController::Time> PauseController::next_look(Time now) const
 {
-    std::optional<Time> at = held_up_ ? now + settle_step : pauses_at();
-    if (alone_since_) {
-        const Time back_by = now + (leave_grace - (looked_ - *alone_since_));
-        at = std::min(at.value_or(back_by), back_by);
-    }
-    return at;
+    const std::optional<Time> at = held_up_ ? now + settle_step : acts_at();
+    return alone_since_ ? std::min(at.value_or(back_by_), back_by_) : at;
 }
 
 PauseController::Order PauseController::call_begins()

@@ -98,8 +98,12 @@ class PauseController {
     /// Of the pause that is or begins.
     [[nodiscard]] Why why() const noexcept { return why_; }
 
-    /// When it will pause if nothing comes; nothing while it does not.
+    /// When it will pause if nothing comes; nothing while it does not. That of a client which may
+    /// come back within leave_grace none comes is nothing, too.
     [[nodiscard]] std::optional<Time> pauses_at() const;
+
+    /// When it will be ended if no client comes; nothing while it is not.
+    [[nodiscard]] std::optional<Time> ends_at() const;
 
     /// When to look again although nothing comes.
     [[nodiscard]] std::optional<Time> next_look(Time now) const;
@@ -107,6 +111,8 @@ class PauseController {
   private:
     void notice_clients(const Load& load, Time now);
     [[nodiscard]] Why reason(Time now) const;
+    [[nodiscard]] std::optional<Time> acts_at() const;
+    [[nodiscard]] std::optional<Time> pauses_for_leaving_at() const;
     [[nodiscard]] std::optional<Time> due() const;
     void wake() noexcept;
     void forget_leaving() noexcept;
@@ -120,7 +126,7 @@ class PauseController {
     bool held_up_ = false; ///< there is a reason to pause, and something to be settled
     int failures_ = 0;     ///< to freeze, one after another
     std::optional<AwakeTime> alone_since_; ///< no client, though there was one
-    AwakeTime looked_{};                   ///< at the last look
+    Time back_by_{}; ///< `alone_since_`: who is not back by then has left, as of the last look
     std::optional<Time> left_at_;    ///< the last client, and nothing has woken the session since
     std::optional<Time> idle_since_; ///< nothing: it is not idle
     std::optional<Time> not_before_; ///< after a failure

@@ -268,6 +268,9 @@ protocol::PauseState Pauses::describe() const
     if (const auto at = controller_.pauses_at()) {
         state.pauses_in = milliseconds_until(*at, now);
     }
+    if (const auto at = controller_.ends_at()) {
+        state.ends_in = milliseconds_until(*at, now);
+    }
     state.clients = static_cast<std::uint32_t>(options_.clients());
     state.calls = book_.list();
     state.idle_pause = static_cast<std::uint64_t>(

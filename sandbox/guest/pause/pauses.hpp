@@ -79,7 +79,7 @@ class Pauses {
     /// For a guest at rest.
     void forget_readings() noexcept { cgroup_.forget_reading(); }
 
-    /// All but `ends_in`, which is not decided here.
+    /// Of `ends_in` only what the leaving of its clients brings.
     [[nodiscard]] protocol::PauseState describe() const;
 
   private:

@@ -294,7 +294,7 @@ TEST_SUITE("session/session_manager")
         CHECK(facts.home == backend->home(key_hash(work)));
         CHECK(facts.created > facts.last_used);
         CHECK(facts.why.find("12 h without use") != std::string::npos);
-        CHECK(facts.why.find("a running job is use") != std::string::npos);
+        CHECK(facts.why.find("a connected server or a running job is use") != std::string::npos);
         CHECK(facts.on_disconnect == protocol::OnDisconnect::idle);
     }
 

@@ -112,7 +112,13 @@ TEST_CASE("what the last server's leaving does to a pause is told beside it")
     };
     const std::string awake = "pause: kept awake by job-1, for 2 h at the longest";
     CHECK(line({}) == awake);
-    CHECK(line(protocol::OnDisconnect::idle) == awake);
+    CHECK(line(protocol::OnDisconnect::idle) == awake); // idleness never pauses it
+    machine.info.pause->idle_pause = 300'000;
+    CHECK(line(protocol::OnDisconnect::idle) == awake); // nobody is there who could leave
+    machine.info.pause->clients = 1;
+    CHECK(line(protocol::OnDisconnect::keep) == awake);
+    CHECK(line(protocol::OnDisconnect::idle) ==
+          awake + "; paused as soon as its last server has left and nothing runs");
     CHECK(line(protocol::OnDisconnect::now) ==
           awake + "; paused, jobs or not, as soon as its last server leaves");
     CHECK(line(protocol::OnDisconnect::kill) ==

@@ -313,6 +313,20 @@ std::string after(const std::string& before, const std::string& order)
     return order.starts_with("freeze ") ? "pausing: " + order.substr(order.find(' ') + 1) : before;
 }
 
+/// Who asks comes when what is due at once is done, and waiting for something to be settled has no
+/// end that is known.
+bool is_told(const std::string& follows)
+{
+    return follows != "waits" && !follows.ends_with(" at once");
+}
+
+/// "freeze left in 1s" -> "freeze in 1s".
+std::string without_reason(const std::string& follows)
+{
+    const auto parts = parts_of(follows, " ");
+    return parts.size() == 4 ? parts[0] + " " + parts[2] + " " + parts[3] : follows;
+}
+
 void check(std::vector<Row>& rows, const PauseEvent& event, const Situation& situation,
            const NamedPolicy& policy)
 {
@@ -333,6 +347,10 @@ void check(std::vector<Row>& rows, const PauseEvent& event, const Situation& sit
     const auto ordered = row.order == "paused" ? "-" : row.order.substr(0, row.order.find(' '));
     CHECK(to_string(*order) == ordered);
     CHECK(rig.state() == after(before, row.order));
+    if (is_told(row.follows)) {
+        (void)rig.look(); // as whoever owns the controller does at once
+        CHECK(rig.tells() == without_reason(row.follows));
+    }
     CHECK(rig.follows() == row.follows);
 }
 

@@ -234,6 +234,15 @@ std::string PauseRig::follows()
     return "waits";
 }
 
+std::string PauseRig::tells() const
+{
+    if (const auto end = controller.ends_at()) {
+        return "end " + text_of(*end - now);
+    }
+    const auto pause = controller.pauses_at();
+    return pause ? "freeze " + text_of(*pause - now) : "nothing";
+}
+
 const std::vector<Situation>& situations()
 {
     static const std::vector<Situation> all{

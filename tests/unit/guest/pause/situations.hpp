@@ -47,6 +47,10 @@ class PauseRig {
     /// something to be settled; "nothing".
     [[nodiscard]] std::string follows();
 
+    /// What whoever asks is told of that, without the reason: "freeze in 1s", "end in 1s",
+    /// "nothing".
+    [[nodiscard]] std::string tells() const;
+
     Controller controller;
     Controller::Load load;
     Controller::Time now{std::chrono::hours(1)};
