@@ -7,7 +7,13 @@ namespace {
 
 using State = ClientHello::State;
 
+constexpr unsigned first_record_type = 20; // change_cipher_spec, alert, handshake, application_data
+constexpr unsigned last_record_type = 23;
+constexpr unsigned alert_record = 21;
 constexpr unsigned handshake_record = 22;
+constexpr unsigned alert_size = 2;
+constexpr unsigned major_version = 3;
+constexpr unsigned first_of_no_server = 16; // of major versions
 constexpr unsigned client_hello_type = 1;
 constexpr unsigned server_name_extension = 0;
 constexpr unsigned host_name_type = 0;
@@ -71,6 +77,23 @@ ClientHello only(State state)
     return hello;
 }
 
+/// What a connection is by the first record of it. Servers look less closely than the standards
+/// say: Go's takes a version of up to 15.255, and an alert in front of the handshake. Who may send
+/// the one or the other could have the name behind it go unseen, as of what is no TLS.
+State judge_beginning(unsigned type, unsigned major, ByteReader rest, unsigned size)
+{
+    const bool is_hello = type == handshake_record && size > 0;
+    const unsigned message = is_hello ? rest.number(1) : 0;
+    if (rest.failed()) {
+        return State::incomplete;
+    }
+    if (is_hello && message == client_hello_type) {
+        return State::read; // so far
+    }
+    const bool is_alert = type == alert_record && size == alert_size;
+    return major == major_version || is_alert ? State::broken : State::no_tls;
+}
+
 } // namespace
 
 ClientHello read_client_hello(std::string_view bytes)
@@ -78,10 +101,13 @@ ClientHello read_client_hello(std::string_view bytes)
     std::string message;
     ByteReader records(bytes);
     while (!records.done()) {
-        if (records.number(1) != handshake_record) {
+        const unsigned type = records.number(1);
+        if (message.empty() ? type < first_record_type || type > last_record_type
+                            : type != handshake_record) {
             return only(message.empty() ? State::no_tls : State::broken);
         }
-        if (records.left() > 0 && records.number(1) != 3) {
+        const unsigned major = records.number(1);
+        if (message.empty() && major >= first_of_no_server) {
             return only(State::no_tls);
         }
         (void)records.number(1); // of the version, which says nothing
@@ -89,14 +115,16 @@ ClientHello read_client_hello(std::string_view bytes)
         if (records.failed()) {
             return only(State::incomplete);
         }
-        if (size == 0) {
+        if (message.empty()) {
+            const auto beginning = judge_beginning(type, major, records, size);
+            if (beginning != State::read) {
+                return only(beginning);
+            }
+        } else if (size == 0) {
             return only(State::broken);
         }
         const bool whole = records.left() >= size;
         message += records.bytes(whole ? size : records.left());
-        if (!message.empty() && static_cast<unsigned char>(message.front()) != client_hello_type) {
-            return only(State::broken);
-        }
         ByteReader head(message);
         (void)head.number(1);
         const unsigned length = head.number(3);

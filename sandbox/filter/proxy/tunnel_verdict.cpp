@@ -1,6 +1,10 @@
 #include "sandbox/base/small_letters.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/filter/client_hello.hpp"
 #include "sandbox/filter/proxy/relay.hpp"
+
+#include <cstddef>
+#include <string_view>
 
 namespace berth::filter {
 namespace {
@@ -39,8 +43,12 @@ TunnelVerdict judge_tunnel(const Target& target, std::string_view bytes)
         return cut(target, "the name of the server is encrypted (ECH)",
                    "Turn ECH off in this client.");
     }
+    // As long as a ClientHello it would not fit into what the guest reads of a denial.
+    constexpr std::size_t longest_shown = 253;
     if (hello.server_name && in_small_letters(*hello.server_name) != target.name) {
-        return cut(target, "TLS asks for " + *hello.server_name + ", which is another name",
+        return cut(target,
+                   "TLS asks for " + visible_beginning(*hello.server_name, longest_shown, " …") +
+                       ", which is another name",
                    "Ask the proxy for the name that TLS is to reach.");
     }
     if (!hello.server_name && !target.address) {

@@ -45,11 +45,17 @@ TEST_CASE("what is no ClientHello")
 {
     CHECK(read_client_hello("GET / HTTP/1.1\r\n").state == State::no_tls);
     CHECK(read_client_hello("SSH-2.0-x").state == State::no_tls);
-    CHECK(read_client_hello("\x16\x02\x01").state == State::no_tls);
+    CHECK(read_client_hello("\x15\x22").state == State::no_tls);
+    CHECK(read_client_hello("\x15\x02").state == State::incomplete);
+    // Lengths in front of messages of other protocols.
+    CHECK(read_client_hello(bytes_of({0x16, 1, 0, 1, 0x85, 0xa6, 0x0f})).state == State::no_tls);
+    CHECK(read_client_hello(bytes_of({0x17, 1, 0, 0, 7, 0, 0, 0})).state == State::no_tls);
+    CHECK(read_client_hello(bytes_of({0x14, 0, 0, 0, 0})).state == State::no_tls);
     CHECK(read_client_hello(record("\x02server hello")).state == State::broken);
     CHECK(read_client_hello(record("")).state == State::broken);
     CHECK(read_client_hello(record("\x01") + "\x17\x03\x03").state == State::broken);
     CHECK(read_client_hello(record("\x01\xff\xff\xff")).state == State::broken);
+    CHECK(read_client_hello(record("\x01") + record("")).state == State::broken);
     const auto name = server_name("a.example");
     CHECK(read_client_hello(client_hello(name + name)).state == State::broken);
     CHECK(read_client_hello(client_hello(name.substr(0, name.size() - 1))).state == State::broken);
@@ -84,6 +90,22 @@ TEST_CASE("a tunnel goes where its ClientHello says, and says it openly")
     const auto ssh = target_of("example.com", 22).value();
     CHECK(kind("SSH-2.0-x\r\n", ssh) == "goes");
     CHECK(kind(client_hello(server_name("other.example")), ssh) != "goes");
+
+    // What servers take that look less closely, on ports over which anything may go.
+    auto other_version = client_hello(server_name("other.example"));
+    other_version[1] = 4;
+    CHECK(kind(other_version, ssh).find("another name") != std::string::npos);
+    const auto message = hello_message(server_name("other.example"));
+    auto second_record = record(message.substr(3));
+    second_record[1] = 4;
+    CHECK(kind(record(message.substr(0, 3)) + second_record, ssh).find("another name") !=
+          std::string::npos);
+    for (const char version : {'\x03', '\x04'}) {
+        const auto alert = std::string("\x15") + version + bytes_of({1, 0, 2, 1, 90});
+        CHECK(kind(alert + client_hello(server_name("other.example")), ssh).find("be read") !=
+              std::string::npos);
+    }
+    CHECK(kind(client_hello(server_name(std::string(8000, 'x') + '\n')), ssh).size() < 400);
 
     const auto address = target_of("93.184.216.34", 443).value();
     CHECK(kind(client_hello(""), address) == "goes");

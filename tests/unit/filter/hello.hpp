@@ -1,8 +1,18 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 namespace berth::tests {
+
+inline std::string bytes_of(std::initializer_list<int> numbers)
+{
+    std::string text;
+    for (const int number : numbers) {
+        text += static_cast<char>(number);
+    }
+    return text;
+}
 
 /// So many bytes of a number, the highest first.
 inline std::string in_bytes(unsigned number, int size)
