@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint16_t default_port = 80;
 constexpr std::uint16_t https_port = 443;
 constexpr std::string_view line_end = "\r\n";
+/// Far from where what is counted with it overflows.
+constexpr std::uint64_t longest_body = std::uint64_t{1} << 62U;
 
 struct Field {
     std::string_view name; ///< as it was sent
@@ -132,7 +134,8 @@ std::optional<std::uint64_t> body_of(const std::vector<Field>& fields)
             const auto digits = field.value;
             const auto [stop, error] =
                 std::from_chars(digits.data(), digits.data() + digits.size(), value);
-            if (length || error != std::errc() || stop != digits.data() + digits.size()) {
+            if (length || error != std::errc() || stop != digits.data() + digits.size() ||
+                value > longest_body) {
                 throw BadRequest{.status = 400, .reason = "the length of the body cannot be read"};
             }
             length = value;

@@ -100,6 +100,7 @@ TEST_CASE("what servers may read in two ways is not taken")
         get + "Content-Length: +5\r\n\r\n",
         get + "Content-Length: 5, 5\r\n\r\n",
         get + "Content-Length: 99999999999999999999\r\n\r\n",
+        get + "Content-Length: 18446744073709551615\r\n\r\n",
         get + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
         get + "Bad Name: x\r\n\r\n",
         get + "Folded: x\r\n y\r\n\r\n",
