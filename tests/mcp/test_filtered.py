@@ -230,14 +230,15 @@ class FilteredTest(unittest.TestCase):
 
     def test_what_the_proxy_is(self):
         self.run_in("true")
-        status = dict(line.split(":\t", 1) for line in
-                      pathlib.Path(f"/proc/{self.own_proxy()}/status").read_text().splitlines()
+        proxy = pathlib.Path(f"/proc/{self.own_proxy()}")
+        status = dict(line.split(":\t", 1) for line in (proxy / "status").read_text().splitlines()
                       if ":\t" in line)
         self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
         if os.geteuid() == 0:
             self.assertNotIn("0", status["Uid"].split() + status["Gid"].split())
             self.assertEqual(status["Groups"].strip(), "")
             self.assertEqual(int(status["CapPrm"], 16), 0)
+            self.assertEqual(os.readlink(proxy / "cwd"), "/")  # it keeps no disk busy
 
     def test_session_info_tells_of_it(self):
         self.run_in("true")

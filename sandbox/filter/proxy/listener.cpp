@@ -1,7 +1,6 @@
 #include "sandbox/filter/proxy/listener.hpp"
 
 #include "sandbox/base/descriptors.hpp"
-#include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/filter/name_question.hpp"
 #include "sandbox/filter/proxy/client.hpp"
@@ -21,6 +20,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 namespace berth::filter {
 namespace {
@@ -30,12 +30,12 @@ constexpr std::size_t longest_question = 1500;
 /// Outlives the threads: they are not joined, and the process ends by _exit.
 class Session {
   public:
-    Session(const SessionSockets& sockets, const Rules& rules, int control)
+    Session(const SessionSockets& sockets, const Rules& rules, int control) noexcept
         : sockets_(sockets), rules_(rules), reporter_(control),
           freed_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
     {
         if (!freed_) {
-            throw_errno("make an eventfd");
+            ::_exit(1);
         }
     }
 
@@ -141,7 +141,7 @@ SessionSockets receive_sockets(int control)
     return sockets;
 }
 
-void serve_session(int control, const SessionSockets& sockets, const Rules& rules)
+void serve_session(int control, const SessionSockets& sockets, const Rules& rules) noexcept
 {
     Session session(sockets, rules, control);
     for (;;) {
@@ -151,10 +151,10 @@ void serve_session(int control, const SessionSockets& sockets, const Rules& rule
                                        {sockets.names.get(), POLLIN, 0},
                                        {connections, POLLIN, 0}}};
         if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) {
-            throw_errno("wait for connections");
+            ::_exit(1);
         }
         if (waiting[0].revents != 0 && has_ended(control)) {
-            return;
+            ::_exit(0); // connections of a session that has ended are of nobody
         }
         if (waiting[1].revents != 0) {
             session.take_freed();

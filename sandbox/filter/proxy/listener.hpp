@@ -20,7 +20,9 @@ struct SessionSockets {
 /// sends any more. Throws std::system_error.
 [[nodiscard]] SessionSockets receive_sockets(int control);
 
-/// Serves them, each connection by a thread, until the guest has ended. Throws std::system_error.
-void serve_session(int control, const SessionSockets& sockets, const Rules& rules);
+/// Serves them, each connection by a thread, and ends the process when the guest has ended: what it
+/// was given is in use by these threads to the last.
+[[noreturn]] void serve_session(int control, const SessionSockets& sockets,
+                                const Rules& rules) noexcept;
 
 } // namespace berth::filter

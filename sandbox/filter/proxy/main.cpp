@@ -64,6 +64,8 @@ void run()
         throw_errno("take the control socket");
     }
     (void)std::signal(SIGPIPE, SIG_IGN);
+    // For hours it would keep the disk busy that the server was started on.
+    (void)!::chdir("/");
     filter::confine_proxy(policy.user);
     leave_parent();
     tell_ready();
@@ -84,7 +86,7 @@ int main(int argc, char** /*argv*/)
     }
     try {
         run();
-        ::_exit(0); // connections of a session that has ended are of nobody
+        return 0; // no launch came of it
     } catch (const std::exception& error) {
         const std::string text = error.what();
         (void)!::write(STDOUT_FILENO, text.data(), text.size());
