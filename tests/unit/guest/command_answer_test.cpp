@@ -1,0 +1,108 @@
+#include "sandbox/guest/command_answer.hpp"
+#include "tests/unit/guest/exec/command_fixture.hpp"
+#include "tests/unit/guest/files/fixture.hpp"
+#include "tests/unit/guest/guest_server.hpp"
+
+#include <doctest/doctest.h>
+
+#include <latch>
+#include <memory>
+#include <string>
+
+using namespace berth;
+using berth::guest::CommandAnswer;
+using berth::guest::ProtectedBook;
+using berth::guest::Workers;
+using berth::protocol::FrameType;
+
+namespace {
+
+/// A guest that answers each request as for a command which has just ended. Its one worker is
+/// stuck, as one that looks at a disk which does not answer, until it is released.
+class StuckGuest {
+  public:
+    StuckGuest()
+    {
+        workers_.run([this] { released_.wait(); });
+    }
+
+    ~StuckGuest() { release(); }
+
+    StuckGuest(const StuckGuest&) = delete;
+    StuckGuest& operator=(const StuckGuest&) = delete;
+
+    void release()
+    {
+        if (!released_.try_wait()) {
+            released_.count_down();
+        }
+    }
+
+    protocol::ExecuteReply run()
+    {
+        peer_.send(FrameType::request, "", 1);
+        const auto answer = peer_.receive();
+        REQUIRE(answer.has_value());
+        REQUIRE(answer->type == FrameType::reply);
+        return protocol::decode<protocol::ExecuteReply>(answer->payload);
+    }
+
+    guest::testing::Machine machine;
+
+  private:
+    void answer(const std::shared_ptr<guest::Call>& call) const
+    {
+        protocol::ExecuteRequest request;
+        request.workdir = machine.home;
+        request.protection = protocol::Protection{.paths = {"CLAUDE.md"}};
+        protocol::ExecuteReply reply;
+        reply.cwd = machine.home;
+        CommandAnswer(services_, call, request).give(reply);
+    }
+
+    guest::test::Guest commands_{guest::test::Mode::subreaper};
+    guest::Pauses pauses_{commands_.loop,
+                          *commands_.commands,
+                          {.clients = [] { return std::size_t{1}; }, .end = [] {}}};
+    std::latch released_{1};
+    std::shared_ptr<ProtectedBook> book_ = std::make_shared<ProtectedBook>(machine.config);
+    test::GuestServer server_{
+        [this](const std::shared_ptr<guest::Call>& call, const protocol::Frame&) { answer(call); }};
+    Workers workers_{{.most = 1}};
+    const guest::Services services_{.config = machine.config,
+                                    .session = machine.session,
+                                    .workers = workers_,
+                                    .commands = *commands_.commands,
+                                    .pauses = pauses_,
+                                    .connections = [] { return std::size_t{1}; },
+                                    .ends_in = [] { return std::nullopt; },
+                                    .end = [] {},
+                                    .protected_files = book_};
+    test::Peer peer_ = test::Peer::greeted(server_);
+};
+
+bool was_not_looked(const protocol::ExecuteReply& reply)
+{
+    return reply.notice.find("protected files were not looked at") != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE(
+    "no result waits without end for a look at protected files, which is told with a later one")
+{
+    StuckGuest guest;
+    const auto first = guest.run();
+    CHECK(was_not_looked(first));
+    CHECK(first.protected_changes.empty());
+    CHECK(was_not_looked(guest.run())); // of those that are stuck there are no more
+    guest.machine.put("CLAUDE.md", "x");
+    guest.release();
+    auto last = guest.run();
+    while (was_not_looked(last)) {
+        last = guest.run();
+    }
+    REQUIRE(last.protected_changes.size() == 1);
+    CHECK(last.protected_changes[0].path == guest.machine.home + "/CLAUDE.md");
+    CHECK(last.protected_changes[0].before);
+}
