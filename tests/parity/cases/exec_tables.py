@@ -21,8 +21,10 @@ def told(text):
 
 
 def with_default_signals():
-    """A runner under nohup ignores SIGHUP, and so would bash."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    """A runner under nohup ignores SIGHUP, one that a script has started in the background SIGINT and
+    SIGQUIT, and so would bash."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_DFL)
 
 
 class ExecTable(TableTest):
