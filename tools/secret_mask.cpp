@@ -1,12 +1,13 @@
 #include "tools/secret_mask.hpp"
 
-#include "sandbox/base/base64.hpp"
 #include "sandbox/base/hex.hpp"
 
 #include <algorithm>
-#include <array>
+#include <functional>
+#include <iterator>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace berth::tools {
@@ -18,32 +19,6 @@ constexpr std::size_t shortest_part = 6;
 bool is_line_end(char character) noexcept
 {
     return character == '\n' || character == '\r';
-}
-
-std::string without_line_ends(std::string_view text)
-{
-    std::string rest(text);
-    std::erase_if(rest, is_line_end);
-    return rest;
-}
-
-/// What base64 has of `value` behind `before` other bytes, whatever they and those behind it are.
-std::string base64_inside(const std::string& value, std::size_t before)
-{
-    constexpr std::array<std::size_t, 3> shared{0, 2, 3}; // characters with bits of what is before
-    constexpr std::size_t bits_of_byte = 8;
-    constexpr std::size_t bits_of_character = 6;
-    const auto whole = (before + value.size()) * bits_of_byte / bits_of_character;
-    return base64_encode(std::string(before, '\0') + value)
-        .substr(0, whole)
-        .substr(shared.at(before));
-}
-
-std::string other_alphabet(std::string text)
-{
-    std::ranges::replace(text, '+', '-');
-    std::ranges::replace(text, '/', '_');
-    return text;
 }
 
 /// A text as it is searched: characters, and where each of them begins in the original.
@@ -95,58 +70,32 @@ class SecretMask::Search {
   public:
     explicit Search(const std::string& text) : text_(text) {}
 
-    void look(const View& view, const std::vector<Form>& forms, bool encoded)
+    void look(const View& view, const std::vector<Form>& forms, bool encoded, bool parts)
     {
-        const auto cuts = cuts_of(view);
-        for (const auto& form : forms) {
+        const auto cuts = parts ? cuts_of(view) : std::vector<std::size_t>();
+        for (const auto& [name, form] : forms) {
             if (encoded && !form.may_be_encoded) {
                 continue;
             }
             for (auto at = view.text.find(form.text); at != std::string::npos;
                  at = view.text.find(form.text, at + form.text.size())) {
-                hide(view, at, at + form.text.size(), form.name);
+                hide(view, at, at + form.text.size(), name);
             }
-            for (const auto cut : cuts) {
-                look_for_parts(view, cut, form);
+            if (parts) {
+                look_for_beginnings(view, cuts, form.text, name);
+                look_for_ends(view, cuts, form.text, name);
             }
         }
     }
 
-    [[nodiscard]] std::string result(const std::vector<std::string>& names,
-                                     std::set<std::string>& met)
-    {
-        // Of two that begin at one place, one that is whole is meant.
-        std::ranges::sort(hidden_, {}, [](const Hidden& hidden) {
-            return std::pair(hidden.begin, hidden.is_part);
-        });
-        std::string masked;
-        std::size_t at = 0;
-        for (const auto& hidden : hidden_) {
-            if (hidden.begin >= at) {
-                masked.append(text_, at, hidden.begin - at);
-                masked += "[secret " + names[hidden.name] + "]";
-                met.insert(names[hidden.name]);
-            }
-            at = std::max(at, hidden.end);
-        }
-        return masked.append(text_, at);
-    }
-
-    [[nodiscard]] bool found() const noexcept { return !hidden_.empty(); }
+    [[nodiscard]] std::vector<SecretPlace> take() { return joined_places(std::move(found_)); }
 
   private:
-    struct Hidden {
-        std::size_t begin;
-        std::size_t end;
-        std::size_t name;
-        bool is_part;
-    };
-
-    /// Where something may be left out: at both ends, and beside what berth says in brackets, of
-    /// which lines, or what is behind their output, consist.
+    /// In order, where something may be left out: at both ends, and beside what berth says in
+    /// brackets, of which lines, or what is behind their output, consist.
     [[nodiscard]] std::vector<std::size_t> cuts_of(const View& view) const
     {
-        std::vector<std::size_t> cuts{0, view.text.size()};
+        std::vector<std::size_t> cuts{0};
         for (std::size_t i = 0; i < view.places.size(); ++i) {
             const auto place = view.places[i];
             if (place > 0 && is_line_end(text_[place - 1]) &&
@@ -154,25 +103,45 @@ class SecretMask::Search {
                 cuts.push_back(i);
             }
         }
+        cuts.push_back(view.text.size());
         return cuts;
     }
 
-    /// The beginning of a form before a cut, its end behind it.
-    void look_for_parts(const View& view, std::size_t cut, const Form& form)
+    /// Of a form before a cut. Found by its first characters, and not by trying each length at each
+    /// cut: a log has a bracket in every line, and a key thousands of characters.
+    void look_for_beginnings(const View& view, const std::vector<std::size_t>& cuts,
+                             std::string_view form, std::size_t name)
     {
-        const std::string_view whole = form.text;
-        const std::string_view before(view.text.data(), cut);
-        const std::string_view behind = std::string_view(view.text).substr(cut);
-        for (auto size = std::min(whole.size() - 1, before.size()); size >= shortest_part; --size) {
-            if (before.ends_with(whole.substr(0, size))) {
-                hide(view, cut - size, cut, form.name, /*is_part=*/true);
-                break;
+        const std::string_view text = view.text;
+        const auto first = form.substr(0, shortest_part);
+        for (auto at = text.find(first); at != std::string_view::npos;
+             at = text.find(first, at + 1)) {
+            const auto rest = text.substr(at);
+            const auto alike =
+                static_cast<std::size_t>(std::ranges::mismatch(rest, form).in1 - rest.begin());
+            const auto cut = *std::prev(std::ranges::upper_bound(cuts, at + alike));
+            if (alike < form.size() && cut >= at + shortest_part) {
+                hide(view, at, cut, name, /*is_part=*/true);
             }
         }
-        for (auto size = std::min(whole.size() - 1, behind.size()); size >= shortest_part; --size) {
-            if (behind.starts_with(whole.substr(whole.size() - size))) {
-                hide(view, cut, cut + size, form.name, /*is_part=*/true);
-                break;
+    }
+
+    /// Of a form behind a cut.
+    void look_for_ends(const View& view, const std::vector<std::size_t>& cuts,
+                       std::string_view form, std::size_t name)
+    {
+        const std::string_view text = view.text;
+        const auto last = form.substr(form.size() - shortest_part);
+        for (auto at = text.find(last); at != std::string_view::npos;
+             at = text.find(last, at + 1)) {
+            const auto end = at + last.size();
+            const auto before = text.substr(0, end);
+            const auto alike = static_cast<std::size_t>(
+                std::mismatch(before.rbegin(), before.rend(), form.rbegin(), form.rend()).first -
+                before.rbegin());
+            const auto cut = *std::ranges::lower_bound(cuts, end - alike);
+            if (alike < form.size() && cut <= at) {
+                hide(view, cut, end, name, /*is_part=*/true);
             }
         }
     }
@@ -184,59 +153,68 @@ class SecretMask::Search {
         const auto last = view.places[end - 1];
         const auto next = end < view.places.size() ? view.places[end] : text_.size();
         const bool encoded = text_[last] == '%' && view.text[end - 1] != '%';
-        hidden_.push_back(
+        found_.push_back(
             {view.places[begin], encoded ? std::min(last + 3, next) : last + 1, name, is_part});
     }
 
     const std::string& text_;
-    std::vector<Hidden> hidden_;
+    std::vector<SecretPlace> found_;
 };
 
 SecretMask::SecretMask(const std::vector<Secret>& secrets)
 {
     for (const auto& [name, value] : secrets) {
-        if (value.size() < shortest) {
-            continue;
+        for (auto& form : secret_forms(value)) {
+            forms_.push_back({names_.size(), std::move(form)});
         }
-        const auto index = names_.size();
         names_.push_back(name);
-        add(index, without_line_ends(value), true);
-        for (std::size_t before = 0; before < 3; ++before) {
-            const auto encoded = base64_inside(value, before);
-            add(index, encoded);
-            add(index, other_alphabet(encoded));
-        }
-        add(index, hex_of(value));
-        add(index, hex_of(value, large_hex_digits));
-        auto of_form = without_line_ends(value); // application/x-www-form-urlencoded
-        std::ranges::replace(of_form, ' ', '+');
-        add(index, std::move(of_form), true);
     }
     std::ranges::sort(forms_, std::ranges::greater(),
-                      [](const Form& form) { return form.text.size(); });
+                      [](const Form& form) { return form.form.text.size(); });
 }
 
-void SecretMask::add(std::size_t name, std::string text, bool may_be_encoded)
+std::vector<SecretPlace> SecretMask::places(const std::string& text, bool parts) const
 {
-    const bool known = std::ranges::any_of(
-        forms_, [&](const Form& form) { return form.text == text && form.name == name; });
-    if (!known && text.size() >= shortest) {
-        forms_.push_back({name, std::move(text), may_be_encoded});
+    if (forms_.empty() || text.size() < shortest_part) {
+        return {};
     }
+    Search search(text);
+    const auto plain = plain_view(text);
+    search.look(plain, forms_, /*encoded=*/false, parts);
+    if (text.find('%') != std::string::npos) {
+        search.look(decoded_view(plain), forms_, /*encoded=*/true, parts);
+    }
+    return search.take();
 }
 
 std::string SecretMask::mask(const std::string& text, std::set<std::string>& met) const
 {
-    if (forms_.empty() || text.size() < shortest_part) {
-        return text;
+    std::string masked;
+    std::size_t at = 0;
+    for (const auto& place : places(text, /*parts=*/true)) {
+        masked.append(text, at, place.begin - at).append("[secret " + names_[place.name] + "]");
+        met.insert(names_[place.name]);
+        at = place.end;
     }
-    Search search(text);
-    const auto plain = plain_view(text);
-    search.look(plain, forms_, /*encoded=*/false);
-    if (text.find('%') != std::string::npos) {
-        search.look(decoded_view(plain), forms_, /*encoded=*/true);
+    return masked.append(text, at);
+}
+
+std::vector<SecretPlace> joined_places(std::vector<SecretPlace> places)
+{
+    // Of those that begin at one place one that is whole is meant, and the longest of them.
+    std::ranges::sort(places, [](const SecretPlace& one, const SecretPlace& other) {
+        return std::tuple(one.begin, one.is_part, other.end) <
+               std::tuple(other.begin, other.is_part, one.end);
+    });
+    std::vector<SecretPlace> joined;
+    for (const auto& place : places) {
+        if (joined.empty() || place.begin >= joined.back().end) {
+            joined.push_back(place);
+        } else {
+            joined.back().end = std::max(joined.back().end, place.end);
+        }
     }
-    return search.found() ? search.result(names_, met) : text;
+    return joined;
 }
 
 } // namespace berth::tools

@@ -67,10 +67,10 @@ struct Moment {
     }
 };
 
-void add_values(std::vector<std::string>& values, const std::map<std::string, std::string>& of)
+void add_secrets(std::vector<tools::Secret>& secrets, const std::map<std::string, std::string>& of)
 {
     for (const auto& [name, value] : of) {
-        values.push_back(value);
+        secrets.push_back({.name = name, .value = value});
     }
 }
 
@@ -178,12 +178,12 @@ void AuditLog::add_command(AuditRecord& record, const Options& options, const Be
     } else if (command_ == AuditOptions::Command::text) {
         // It may have been renewed between that moment and the command's own look at it.
         const Moment after(beginning.settings);
-        auto values = std::move(of_call.values);
-        add_values(values, before.variables);
-        add_values(values, after.variables);
+        std::vector<tools::Secret> secrets;
+        add_secrets(secrets, before.variables);
+        add_secrets(secrets, after.variables);
         // What is secret must be known to be left out.
         if (before.known && after.known && of_call.are_all) {
-            record.command = shown_command(command, std::move(values));
+            record.command = shown_command(command, std::move(of_call.values), secrets);
         }
         if (!record.command) {
             record.command_sha256 = sha256_hex(command);

@@ -16,7 +16,7 @@ namespace berth::server {
 namespace {
 
 constexpr std::size_t shown_characters = 400;
-constexpr std::size_t shortest_secret = 4;
+constexpr std::size_t shortest_value = 4;
 /// Each is looked for: a call that brings more could have the server search for seconds.
 constexpr std::size_t most_secret_bytes = std::size_t{256} << 10U;
 /// Names are the caller's, and as long and as many as he likes.
@@ -90,49 +90,40 @@ std::string time_of(std::chrono::system_clock::time_point time)
     return text + digits.data();
 }
 
-/// Where bytes begin and end.
-using Range = std::pair<std::size_t, std::size_t>;
-
-/// Of what begins before `end` and is one of `secrets`, those that overlap joined into one: of two
-/// secrets that share some bytes no part of either is left.
-std::vector<Range> ranges_of(const std::vector<std::string>& secrets, std::string_view text,
-                             std::size_t end)
+/// Of what begins before `end` and is one of `values`.
+std::vector<tools::SecretPlace> places_of(const std::vector<std::string>& values,
+                                          std::string_view text, std::size_t end)
 {
-    std::vector<Range> found;
-    for (const auto& secret : secrets) {
-        const auto where = text.substr(0, end + secret.size() - 1);
+    std::vector<tools::SecretPlace> found;
+    for (const auto& value : values) {
+        const auto where = text.substr(0, end + value.size() - 1);
         const auto of_others = found.size();
-        for (auto at = where.find(secret); at != std::string_view::npos;
-             at = where.find(secret, at + 1)) {
+        for (auto at = where.find(value); at != std::string_view::npos;
+             at = where.find(value, at + 1)) {
             // Joined at once: hundreds of secrets, each of some letters "a", are in a text of these
             // millions of times, and a caller could have that much kept.
-            if (found.size() > of_others && at < found.back().second) {
-                found.back().second = at + secret.size();
+            if (found.size() > of_others && at < found.back().end) {
+                found.back().end = at + value.size();
             } else {
-                found.emplace_back(at, at + secret.size());
+                found.push_back({.begin = at, .end = at + value.size()});
             }
         }
     }
-    std::ranges::sort(found);
-    std::vector<Range> joined;
-    for (const auto& each : found) {
-        if (joined.empty() || each.first >= joined.back().second) {
-            joined.push_back(each);
-        } else {
-            joined.back().second = std::max(joined.back().second, each.second);
-        }
-    }
-    return joined;
+    return found;
 }
 
 /// The first bytes of `text` with a mask in place of each secret.
-std::string masked(std::string_view text, std::size_t end, const std::vector<std::string>& secrets)
+std::string masked(std::string_view text, std::size_t end, const std::vector<std::string>& values,
+                   const tools::SecretMask& forms)
 {
+    auto places = places_of(values, text, end);
+    const auto in_forms = forms.places(std::string(text.substr(0, end)), /*parts=*/false);
+    places.insert(places.end(), in_forms.begin(), in_forms.end());
     std::string without;
     std::size_t from = 0;
-    for (const auto& [begins, ends] : ranges_of(secrets, text, end)) {
-        without.append(text, from, begins - from).append(mask);
-        from = ends;
+    for (const auto& place : tools::joined_places(std::move(places))) {
+        without.append(text, from, place.begin - from).append(mask);
+        from = place.end;
     }
     return from < end ? without.append(text, from, end - from) : without;
 }
@@ -160,22 +151,27 @@ std::string_view first_characters(std::string_view text, std::size_t count)
 
 } // namespace
 
-std::optional<std::string> shown_command(std::string_view command, std::vector<std::string> secrets)
+std::optional<std::string> shown_command(std::string_view command, std::vector<std::string> values,
+                                         const std::vector<tools::Secret>& secrets)
 {
-    std::erase_if(secrets, [](const auto& each) { return each.size() < shortest_secret; });
-    std::ranges::sort(secrets);
-    const auto repeated = std::ranges::unique(secrets);
-    secrets.erase(repeated.begin(), repeated.end());
-    std::size_t bytes = 0;
     for (const auto& secret : secrets) {
-        bytes += secret.size();
+        values.push_back(secret.value);
+    }
+    std::erase_if(values, [](const auto& each) { return each.size() < shortest_value; });
+    std::ranges::sort(values);
+    const auto repeated = std::ranges::unique(values);
+    values.erase(repeated.begin(), repeated.end());
+    std::size_t bytes = 0;
+    for (const auto& value : values) {
+        bytes += value.size();
     }
     if (bytes > most_secret_bytes) {
         return std::nullopt;
     }
     // Before it is cut, which could leave a part of one.
     const auto end = looked_at(command);
-    const auto text = utf8::sanitize(cli::hide_passwords(masked(command, end, secrets)));
+    const auto text = utf8::sanitize(
+        cli::hide_passwords(masked(command, end, values, tools::SecretMask(secrets))));
     const auto shown = first_characters(text, shown_characters);
     const bool is_whole = shown.size() == text.size() && end == command.size();
     return std::string(shown) + (is_whole ? "" : "…");

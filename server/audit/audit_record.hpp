@@ -1,5 +1,7 @@
 #pragma once
 
+#include "tools/secret_mask.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -47,10 +49,12 @@ struct AuditRecord {
 /// One line of JSON, without its end.
 [[nodiscard]] std::string audit_line(const AuditRecord& record);
 
-/// The beginning of a command, 400 characters at most, with `***` for each of `secrets` (those that
-/// are long enough to be one, 4 bytes), for those that overlap together, and for the password of an
-/// address. Nothing: the secrets are too many to look for, so none of it may be shown.
-[[nodiscard]] std::optional<std::string> shown_command(std::string_view command,
-                                                       std::vector<std::string> secrets);
+/// The beginning of a command, 400 characters at most, with `***` for each of `values` and
+/// `secrets` (those that are long enough to be one, 4 bytes), of the latter also in the forms that
+/// results are looked through for (tools::SecretMask), for those that overlap together, and for the
+/// password of an address. Nothing: they are too many to look for, so none of it may be shown.
+[[nodiscard]] std::optional<std::string>
+shown_command(std::string_view command, std::vector<std::string> values,
+              const std::vector<tools::Secret>& secrets = {});
 
 } // namespace berth::server

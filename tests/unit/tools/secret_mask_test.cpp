@@ -69,6 +69,24 @@ TEST_CASE("what a cut has left of a secret is masked")
           "log\n[secret TOKEN]\n[... 3 lines (1 KB) left out ...]\n[secret TOKEN]\nend");
     CHECK(masked("gh+p/A1b in the middle") == "gh+p/A1b in the middle");
     CHECK(masked("at its end gh+p") == "at its end gh+p"); // it may be anything
+    CHECK(masked("2026 gh+p/A1b2\n[info] b2?C3d4\n") == "2026 [secret TOKEN]\n[info] b2?C3d4\n");
+}
+
+TEST_CASE("a log with a bracket in every line, beside long secrets, is looked through in one go")
+{
+    // Each length of each form at each bracket would be tried for an hour.
+    Secrets secrets;
+    for (int i = 0; i < 16; ++i) {
+        secrets.push_back(
+            {"KEY" + std::to_string(i), std::string(20'000, 'k') + std::to_string(i)});
+    }
+    std::string log;
+    for (int i = 0; i < 15'000; ++i) {
+        log += "[]\n";
+    }
+    std::set<std::string> met;
+    CHECK(SecretMask(secrets).mask(log, met) == log);
+    CHECK(met.empty());
 }
 
 TEST_CASE("what is too short is not looked for, and each secret has its own name")

@@ -107,6 +107,17 @@ TEST_CASE("secrets that are known, and passwords of addresses, are in no command
     CHECK(shown == std::string(398, 'x') + "**…");
 }
 
+TEST_CASE("what the operator gives to commands is hidden in its other forms too")
+{
+    const std::vector<berth::tools::Secret> secrets{{"TOKEN", "gh+p/A1b2?C3d4"}, {"PIN", "1234"}};
+    CHECK(shown_command("a gh+p/A1b2?C3d4 1234 b", {}, secrets) == "a *** *** b");
+    CHECK(shown_command("echo Z2grcC9BMWIyP0MzZDQ= | base64 -d", {}, secrets)->find("Z2gr") ==
+          std::string::npos);
+    CHECK(shown_command("curl 'h/?t=gh%2Bp%2FA1b2%3FC3d4'", {}, secrets) == "curl 'h/?t=***'");
+    CHECK(shown_command("p/A1b2?C3d4 is a part", {}, secrets) == "p/A1b2?C3d4 is a part");
+    CHECK(shown_command("x gh+p/A1b2?C3d4y", {"C3d4y"}, secrets) == "x ***"); // they overlap
+}
+
 TEST_CASE("of secrets that overlap no part is left, and the search for them has an end")
 {
     CHECK(shown_command("a leftmidright b", {"leftmid", "midright"}) == "a *** b");
