@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,10 +15,24 @@
 namespace berth::tools {
 namespace {
 
-/// The values of now, by which one call's words are masked.
+/// Masks one call's words, by the values that are known by now: the call may have read newer ones
+/// for its command.
 class Masking {
   public:
-    explicit Masking(const Settings& settings) : mask_(settings.secrets()) {}
+    explicit Masking(const Settings& settings)
+        : settings_(settings), secrets_(settings.known_secrets()), mask_(secrets_)
+    {
+    }
+
+    /// Nothing is read, and no mask made anew that is as the one before.
+    void renew()
+    {
+        auto secrets = settings_.known_secrets();
+        if (secrets != secrets_) {
+            secrets_ = std::move(secrets);
+            mask_ = SecretMask(secrets_);
+        }
+    }
 
     void operator()(std::string& text) { text = mask_.mask(text, met_); }
 
@@ -55,6 +70,8 @@ class Masking {
     [[nodiscard]] const std::set<std::string>& met() const noexcept { return met_; }
 
   private:
+    const Settings& settings_;
+    std::vector<Secret> secrets_;
     SecretMask mask_;
     std::set<std::string> met_;
 };
@@ -67,16 +84,19 @@ Result run_masked(const Settings& settings, Told& told, Progress& progress,
     if (!settings.secrets) {
         return call();
     }
+    // Once for each call, and before it: none is to be told by it that is not known.
+    (void)settings.secrets();
     if (progress) {
-        progress = [inner = std::move(progress), &settings](std::string message) {
-            Masking masking(settings);
-            masking(message);
+        progress = [inner = std::move(progress),
+                    masking = std::make_shared<Masking>(settings)](std::string message) {
+            masking->renew();
+            (*masking)(message);
             inner(std::move(message));
         };
     }
     try {
         auto result = call();
-        Masking masking(settings); // by now: the call has read them anew
+        Masking masking(settings);
         masking(result.text);
         masking(*result.data);
         masking.mask_all(told.notices);

@@ -45,8 +45,10 @@ struct Settings {
     /// What the operator puts into the environment of every command. Called for each, by any
     /// thread; throws Error when a part of it is not to be had. Empty: nothing.
     std::function<std::map<std::string, std::string>()> command_variables;
-    /// Of these, the values that no result may show. Called by any thread. Empty: there are none.
+    /// Of these, the values that no result may show, by any thread. Empty both: there are none.
+    /// `secrets` reads them anew, which may block, `known_secrets` tells what was read before.
     std::function<std::vector<Secret>()> secrets;
+    std::function<std::vector<Secret>()> known_secrets;
 };
 
 /// Takes the newest word on how far a call is: one or a few lines, valid UTF-8 without control

@@ -205,6 +205,7 @@ Options LiveSettings::changed_options(Change& change)
     options.sessions = options_->sessions;
     options.tools.command_variables = options_->tools.command_variables;
     options.tools.secrets = options_->tools.secrets;
+    options.tools.known_secrets = options_->tools.known_secrets;
     return options;
 }
 

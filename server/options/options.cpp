@@ -369,6 +369,7 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
             }
             return variables.secrets();
         };
+        options.tools.known_secrets = [variables] { return variables.known_secrets(); };
     }
     options.tools.command_variables = [variables = std::move(variables), files,
                                        places = std::move(places)] {

@@ -18,6 +18,7 @@ Settings with_secret()
 {
     Settings settings;
     settings.secrets = [] { return std::vector<Secret>{{"TOKEN", "hunter2-hunter2"}}; };
+    settings.known_secrets = settings.secrets;
     return settings;
 }
 
@@ -44,6 +45,31 @@ TEST_CASE("a call's text, data, notices and progress are without the secrets, an
     REQUIRE(told.notices.size() == 2);
     CHECK(told.notices[0] == "[secret TOKEN] was met");
     CHECK(told.notices[1].ends_with(": TOKEN"));
+}
+
+TEST_CASE("secrets are read once for a call, and what it reads itself is masked too")
+{
+    std::vector<Secret> known;
+    int reads = 0;
+    Settings settings;
+    settings.secrets = [&] {
+        ++reads;
+        known = {{"TOKEN", "old-old-old"}};
+        return known;
+    };
+    settings.known_secrets = [&] { return known; };
+    Told told;
+    std::vector<std::string> progressed;
+    Progress progress = [&](std::string message) { progressed.push_back(std::move(message)); };
+    const auto result = run_masked(settings, told, progress, [&] {
+        progress("old-old-old");
+        known.push_back({"TOKEN", "new-new-new"}); // as its command is given it
+        progress("new-new-new");
+        return Result("old-old-old new-new-new", json::object());
+    });
+    CHECK(result.text == "[secret TOKEN] [secret TOKEN]");
+    CHECK(progressed == std::vector<std::string>{"[secret TOKEN]", "[secret TOKEN]"});
+    CHECK(reads == 1);
 }
 
 TEST_CASE("what a failed call says is without the secrets, and else what it was")
