@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/wait_bound.hpp"
+#include "sandbox/session/late_pace.hpp"
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/session_manager_state.hpp"
@@ -21,11 +22,6 @@ constexpr std::chrono::seconds collect_time{10};
 /// Of a server's own, and between two of them.
 constexpr int collect_rounds = 4;
 constexpr std::chrono::seconds collect_pause{5};
-/// The first one, each that follows is twice as long. So what comes is not there for much longer
-/// than it took to come, the fifth look is after E2B has given up, and the last one after the books
-/// let go of its number (late_machines.cpp).
-constexpr std::chrono::seconds late_pause{5};
-constexpr std::chrono::seconds last_late_pause{160};
 constexpr std::chrono::seconds close_time{1};
 /// Of an unnamed session's machine elsewhere, to be ended with its server.
 constexpr std::chrono::seconds far_end_time{5};
@@ -37,13 +33,12 @@ constexpr std::chrono::minutes doubt_lasts{1};
 /// given up: nobody else may look for that either, and it costs.
 void collect_patiently(Parts& parts, Homes homes, const std::stop_token& stop)
 {
-    auto pause = late_pause;
+    LatePace pace;
     for (int round = 1;; ++round) {
         const auto found = parts.collector.collect(Deadline::after(collect_time), stop, homes);
         const bool is_disturbed =
             round < collect_rounds && !(found.busy.empty() && found.silent.empty());
-        const bool awaits = found.late > 0 && pause <= last_late_pause;
-        if (stop.stop_requested() || !(is_disturbed || awaits)) {
+        if (stop.stop_requested()) {
             return;
         }
         if (is_disturbed) {
@@ -51,9 +46,12 @@ void collect_patiently(Parts& parts, Homes homes, const std::stop_token& stop)
                               stop);
             continue;
         }
+        const auto pause = pace.next(found.late);
+        if (!pause) {
+            return;
+        }
         homes = {}; // all else is done
-        sandbox::wait_for(pause, stop);
-        pause *= 2;
+        sandbox::wait_for(*pause, stop);
     }
 }
 
@@ -154,7 +152,7 @@ void SessionManager::Implementation::start_collector(const Homes& homes)
 void SessionManager::Implementation::collect_late() noexcept
 {
     try {
-        collect({}, late_pause);
+        collect({}, LatePace::first);
     } catch (const std::exception&) {
         return; // no thread to be had: the next server sees to it
     }
@@ -178,7 +176,7 @@ void SessionManager::Implementation::collect(const Homes& homes, std::chrono::se
                 do {
                     sandbox::wait_for(pause, stop);
                     collect_quietly(*parts(), std::exchange(homes, {}), stop);
-                    pause = late_pause;
+                    pause = LatePace::first;
                 } while (goes_on_collecting(stop));
             });
     } catch (...) {

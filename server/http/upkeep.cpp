@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::chrono::seconds upkeep_interval{1};
 constexpr std::chrono::hours collect_interval{1};
-/// Where a machine may still come of a creation that was given up: one that nobody uses costs.
-constexpr std::chrono::seconds late_interval{10};
 constexpr std::chrono::seconds collect_time{60};
 constexpr std::chrono::seconds availability_holds{10};
 
@@ -42,26 +40,24 @@ void Upkeep::run(const std::stop_token& stop)
     auto collects = Clock::now();
     while (!stop.stop_requested()) {
         if (Clock::now() >= collects) {
-            const bool awaits = collect(stop);
-            collects =
-                Clock::now() + (awaits ? std::chrono::seconds(late_interval) : collect_interval);
+            // Sooner where a machine may still come: one that nobody uses costs.
+            collects = Clock::now() + late_.next(collect(stop)).value_or(collect_interval);
         }
         sessions_.sweep();
         stopping_.wait_for(lock, stop, upkeep_interval, [] { return false; });
     }
 }
 
-bool Upkeep::collect(const std::stop_token& stop)
+std::size_t Upkeep::collect(const std::stop_token& stop)
 {
     try {
         return manager_
-                   .collect_leftovers(Deadline::after(collect_time), stop,
-                                      {.old = true, .older_than = {}})
-                   .late > 0;
+            .collect_leftovers(Deadline::after(collect_time), stop, {.old = true, .older_than = {}})
+            .late;
     } catch (const std::exception& error) { // the books may be away; it is tried again
         log::write(log::Level::warning, "what is dead cannot be cleared up now",
                    {{"error", error.what()}});
-        return false;
+        return 0;
     }
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "sandbox/session/late_pace.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "server/http/legacy_sessions.hpp"
 #include "server/http/serve_http.hpp"
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -30,12 +32,13 @@ class Upkeep {
     using Clock = std::chrono::steady_clock;
 
     void run(const std::stop_token& stop);
-    /// Whether more is to come soon.
-    [[nodiscard]] bool collect(const std::stop_token& stop);
+    /// How many machines may still come of creations that were given up.
+    [[nodiscard]] std::size_t collect(const std::stop_token& stop);
 
     sandbox::Backend& backend_;
     session::SessionManager manager_;
     LegacySessions& sessions_;
+    session::LatePace late_;
     std::mutex trying_; ///< guards the two
     std::string unavailable_;
     Clock::time_point tried_{};
