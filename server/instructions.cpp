@@ -36,15 +36,10 @@ std::string template_sentence(const std::string& name)
 
 std::string mounts_sentence(const std::vector<sandbox::Mount>& mounts)
 {
-    std::string text;
-    for (std::size_t i = 0; i < std::min(mounts.size(), most_mounts); ++i) {
-        const auto target = visible_beginning(mounts[i].target, 128);
-        text += (text.empty() ? "" : ", ") + target +
-                (mounts[i].writable ? " (read and write)" : " (read only)");
-    }
-    if (mounts.size() > most_mounts) {
-        text += " and " + std::to_string(mounts.size() - most_mounts) + " more";
-    }
+    const auto text = joined_first(mounts, most_mounts, [](const sandbox::Mount& mount) {
+        return visible_beginning(mount.target, 128) +
+               (mount.writable ? " (read and write)" : " (read only)");
+    });
     return text.empty() ? text : "Directories of the host are mounted at " + text + ". ";
 }
 

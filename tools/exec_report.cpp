@@ -1,5 +1,6 @@
 #include "tools/exec_report.hpp"
 
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/denial_report.hpp"
@@ -120,15 +121,11 @@ std::string left_running_phrase(const ExecuteReply& reply)
     if (!reply.job_id.empty()) {
         text += " as " + visible(reply.job_id);
     }
-    for (std::size_t i = 0; i < reply.left_running.size() && i < named; ++i) {
-        const auto& process = reply.left_running[i];
-        text += (i == 0 ? ": pid " : ", pid ") + std::to_string(process.pid);
-        text += process.name.empty() ? "" : " (" + visible(process.name) + ")";
-    }
-    if (reply.left_running.size() > named) {
-        text += " and " + std::to_string(reply.left_running.size() - named) + " more";
-    }
-    return text;
+    text += reply.left_running.empty() ? "" : ": ";
+    return text + joined_first(reply.left_running, named, [](const auto& process) {
+               return "pid " + std::to_string(process.pid) +
+                      (process.name.empty() ? "" : " (" + visible(process.name) + ")");
+           });
 }
 
 std::string status(const ExecuteReply& reply, const ShownStream& out, const ShownStream& err,

@@ -1,5 +1,6 @@
 #include "tools/host_paths.hpp"
 
+#include "sandbox/base/is_in.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <array>
@@ -26,11 +27,6 @@ std::optional<std::string_view> path_of(std::string_view message)
     return std::nullopt;
 }
 
-bool is_below(std::string_view path, std::string_view folder)
-{
-    return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
-}
-
 Error with_hint(const Error& error, const std::string& hint)
 {
     Error other(error.code(), error.what(), hint);
@@ -54,11 +50,11 @@ std::optional<std::string> path_in_sandbox(std::string_view message,
     std::string source; // of a mount within another one's the inner
     std::string target;
     for (const auto& mount : mounts) {
-        if (is_below(*path, visible(mount.target))) {
+        if (is_in(*path, visible(mount.target))) {
             return std::nullopt;
         }
         auto shown = visible(mount.source);
-        if (shown.size() > source.size() && is_below(*path, shown)) {
+        if (shown.size() > source.size() && is_in(*path, shown)) {
             source = std::move(shown);
             target = visible(mount.target);
         }

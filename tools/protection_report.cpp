@@ -1,5 +1,6 @@
 #include "tools/protection_report.hpp"
 
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/render.hpp"
@@ -32,16 +33,14 @@ std::string_view word_of(Change change)
 std::string listed(const std::vector<ProtectedChange>& changes, bool before)
 {
     constexpr std::size_t most_named = 5;
-    std::string text;
-    std::size_t count = 0;
+    std::vector<std::string> words;
     for (const auto& change : changes) {
-        if (change.before == before && ++count <= most_named) {
-            text += (text.empty() ? "" : ", ") + visible(change.path) + " (" +
-                    std::string(word_of(change.change)) + ")";
+        if (change.before == before) {
+            words.push_back(visible(change.path) + " (" + std::string(word_of(change.change)) +
+                            ")");
         }
     }
-    return count > most_named ? text + " and " + std::to_string(count - most_named) + " more"
-                              : text;
+    return joined_first(words, most_named);
 }
 
 } // namespace

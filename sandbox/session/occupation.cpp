@@ -3,7 +3,6 @@
 #include "sandbox/base/joined.hpp"
 #include "sandbox/base/visible.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,19 +21,14 @@ std::string number_of(std::uint64_t count, const std::string& one, const std::st
 std::string jobs_in_words(const std::vector<protocol::JobEntry>& jobs)
 {
     constexpr std::uint64_t second = 1000;
-    const auto shown = std::min(jobs.size(), most_named);
-    auto text = number_of(jobs.size(), "job", "jobs") + " (";
-    for (std::size_t i = 0; i < shown; ++i) {
-        const auto& job = jobs[i];
-        text += (i == 0 ? "" : ", ") + visible(job.job_id);
-        if (job.remaining) {
-            text += " for " + std::to_string(*job.remaining / second + 1) + " s more at most";
-        }
-    }
-    if (jobs.size() > shown) {
-        text += " and " + std::to_string(jobs.size() - shown) + " more";
-    }
-    return text + ')';
+    const auto in_words = [](const protocol::JobEntry& job) {
+        return visible(job.job_id) +
+               (job.remaining
+                    ? " for " + std::to_string(*job.remaining / second + 1) + " s more at most"
+                    : "");
+    };
+    return number_of(jobs.size(), "job", "jobs") + " (" + joined_first(jobs, most_named, in_words) +
+           ')';
 }
 
 } // namespace

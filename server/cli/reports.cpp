@@ -57,10 +57,8 @@ std::string told_of_silent(const std::vector<session::SessionFacts>& all)
     if (silent.empty()) {
         return {};
     }
-    const auto more = silent.size() > most ? silent.size() - most : 0;
-    silent.resize(silent.size() - more);
     return "\nNot known whether running or paused, since the guest did not tell: " +
-           joined(silent) + (more > 0 ? " and " + std::to_string(more) + " more" : "") + '\n';
+           joined_first(silent, most) + '\n';
 }
 
 /// Where sandboxes are made elsewhere, whoever makes them has to be reached, and take the key.

@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/visible.hpp"
 #include "tools/claude/dialect.hpp"
 #include "tools/decode.hpp"
@@ -151,13 +152,11 @@ std::string left_running(const json& data)
         return {};
     }
     std::string text = "[left running" + (job.empty() ? "" : " as job " + job);
-    for (std::size_t i = 0; i < std::min(processes.size(), named); ++i) {
-        const auto name = visible(processes[i].at("name").get<std::string>());
-        text += (i == 0 ? ": pid " : ", pid ") + processes[i].at("pid").dump() +
-                (name.empty() ? "" : " (" + name + ")");
-    }
-    text += processes.size() > named ? " and " + std::to_string(processes.size() - named) + " more"
-                                     : "";
+    text += processes.empty() ? "" : ": ";
+    text += joined_first(processes, named, [](const json& process) {
+        const auto name = visible(process.at("name").get<std::string>());
+        return "pid " + process.at("pid").dump() + (name.empty() ? "" : " (" + name + ")");
+    });
     for (const auto* name : {"stdout_stream", "stderr_stream"}) {
         const auto path = visible(data.at(name).at("spill_path").get<std::string>());
         if (data.at(name).at("held_open") == true && !path.empty()) {

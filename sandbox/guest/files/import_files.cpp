@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/missing.hpp"
@@ -169,12 +170,7 @@ protocol::TransferredFile import_one(const std::string& path, const TransferHead
         message += std::to_string(loaded.size()) + (loaded.size() == 1 ? " file" : " files") +
                    " before it: ";
     }
-    for (std::size_t i = 0; i < std::min(loaded.size(), most_named); ++i) {
-        message += (i == 0 ? "" : ", ") + shown(loaded[i]);
-    }
-    if (loaded.size() > most_named) {
-        message += " and " + std::to_string(loaded.size() - most_named) + " more";
-    }
+    message += joined_first(loaded, most_named, shown);
     Error told(error.code(), message, error.hint());
     for (const auto& [key, value] : error.details()) {
         told.with_detail(key, value);

@@ -1,6 +1,7 @@
 #include "sandbox/guest/pause/pauses.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/joined.hpp"
 
 #include <utility>
 
@@ -19,12 +20,7 @@ std::uint64_t milliseconds_until(BootClock::time_point at, BootClock::time_point
 std::string list_of(const std::vector<std::string>& calls)
 {
     constexpr std::size_t named = 4;
-    std::string text;
-    for (std::size_t i = 0; i < calls.size() && i < named; ++i) {
-        text += (i == 0 ? "" : ", ") + calls[i];
-    }
-    return text +
-           (calls.size() > named ? " and " + std::to_string(calls.size() - named) + " more" : "");
+    return joined_first(calls, named);
 }
 
 std::exception_ptr busy(const std::string& why)

@@ -7,6 +7,7 @@
 #include <vector>
 
 using berth::joined;
+using berth::joined_first;
 
 namespace {
 
@@ -34,4 +35,13 @@ TEST_CASE("an item's text is what it is asked for")
     CHECK(joined(pairs, ", ", &std::pair<const std::string, int>::first) == "one, two");
     CHECK(joined(pairs, ";", [](const auto& each) { return std::to_string(each.second); }) ==
           "1;2");
+}
+
+TEST_CASE("of more than are named the number of the others is told")
+{
+    const std::vector<std::string> items{"a", "b", "c"};
+    CHECK(joined_first(std::vector<std::string>{}, 2).empty());
+    CHECK(joined_first(items, 3) == "a, b, c");
+    CHECK(joined_first(items, 2) == "a, b and 1 more");
+    CHECK(joined_first(std::vector<Named>{{"x"}, {"y"}}, 1, &Named::name) == "x and 1 more");
 }
