@@ -65,16 +65,32 @@ class FailureTest(TurnsTest):
         self.assertIn("See with session_info which jobs there are", error.text)
         self.assertNotIn("glob_files", error.text)
 
-    def test_calls_that_were_sent_together_are_one_try(self):
-        calls = [self.berth.call_async("read_file", {"path": "nothing"}) for _ in range(6)]
-        for call in calls:
-            self.assertNotIn("in a row", call.result().text)
+    def send_together(self, path):
+        """What each of six calls says that are sent at once, and of six behind them; and as how many
+        tries they may count at the most. One that is answered less than a quarter of a second after
+        the one before was sent was read that soon after its failure; of others nothing is known."""
+        sent, tries, texts = time.monotonic(), 1, []
+        for call in [self.berth.call_async("read_file", {"path": path}) for _ in range(6)]:
+            texts.append(call.result().text)
+        tries += 5 if time.monotonic() - sent >= 0.25 else 0
         for _ in range(6):  # faster than any model reads
-            self.assertNotIn("in a row",
-                             self.berth.call_tool("read_file", {"path": "nothing"}).text)
-        self.refused("not_found", "read_file", path="nothing")
+            before, sent = sent, time.monotonic()
+            texts.append(self.berth.call_tool("read_file", {"path": path}).text)
+            tries += time.monotonic() - before >= 0.25
+        return texts, tries
+
+    def test_calls_that_were_sent_together_are_one_try(self):
+        self.output("true")  # the machine is there
+        for attempt in range(30):  # a host that is too busy to be fast proves nothing
+            path = f"nothing-{attempt}"
+            texts, tries = self.send_together(path)
+            if tries < 3:
+                break
+        self.assertLess(tries, 3, "twelve calls were fast once")
+        self.assertNotIn("in a row", "".join(texts))
+        self.refused("not_found", "read_file", path=path)
         self.assertIn("has now failed 14 times in a row",
-                      self.refused("not_found", "read_file", path="nothing").text)
+                      self.refused("not_found", "read_file", path=path).text)
 
 
 class CommandTest(TurnsTest):
