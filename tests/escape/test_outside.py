@@ -41,6 +41,17 @@ ABSTRACT = textwrap.dedent("""
         print(errno.errorcode[error.errno])
 """)
 
+QUEUES = textwrap.dedent("""
+    import ctypes, errno, os
+    libc = ctypes.CDLL(None, use_errno=True)
+    create = os.O_CREAT | os.O_RDWR
+    for what, made in (("posix", lambda: libc.mq_open(b"/queue", create, 0o600, None)),
+                       ("memory", lambda: libc.shmget(0, 4096, 0o600)),
+                       ("messages", lambda: libc.msgget(0, 0o600)),
+                       ("semaphores", lambda: libc.semget(0, 1, 0o600))):
+        print(what, "worked" if made() >= 0 else errno.errorcode[ctypes.get_errno()])
+""")
+
 
 class OutsideTest(EscapeTest):
     def hand_in(self, folder, *paths):
@@ -101,3 +112,12 @@ class OutsideTest(EscapeTest):
             self.assertEqual(tried("--network", "host", without="landlock"), "worked")
             self.assertEqual(tried("--network", "host"), "EPERM")
             self.assertEqual(tried(without="landlock"), "ECONNREFUSED")  # there is none of that name
+
+    def test_queues_lie_below_no_root(self):
+        def tried(without=None):
+            output = self.output(self.start(without=without), f"python3 - <<'END'\n{QUEUES}\nEND")
+            return dict(line.split(" ") for line in output.splitlines())
+
+        free = dict.fromkeys(("posix", "memory", "messages", "semaphores"), "worked")
+        self.assertEqual(tried(without="landlock"), free)
+        self.assertEqual(tried(), {**free, "posix": "EACCES"})
