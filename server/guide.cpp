@@ -55,7 +55,8 @@ mcp::Prompt make_guide_prompt(std::function<std::string()> instructions,
     mcp::Prompt prompt{.name = "sandbox-guide",
                        .title = "Guide to the sandbox",
                        .description = "What this sandbox is and how to work in it, for the model.",
-                       .get = {}};
+                       .get = {},
+                       .drawing = "guide"};
     prompt.get = [instructions = std::move(instructions),
                   advice = tools::in_words_of(dialect, advice_for(catalog, has_files))](
                      const mcp::RequestContext& /*context*/, const json& /*arguments*/) {

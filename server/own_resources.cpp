@@ -57,7 +57,8 @@ mcp::ResourcePage OwnResources::list(const std::string& from, const std::stop_to
                                      .name = "session",
                                      .title = "The session and its sandbox",
                                      .description = "What session_info tells, for programs.",
-                                     .mime_type = "application/json"});
+                                     .mime_type = "application/json",
+                                     .drawing = "session"});
     }
     if (sources_.has_files()) {
         std::size_t total = 0;
@@ -81,7 +82,8 @@ std::vector<mcp::ResourceTemplate> OwnResources::templates()
              .name = "workspace",
              .title = "A file of the workspace",
              .description = "The workspace outlives every sandbox and is shared by its user's "
-                            "sessions. path is the file's, as in reports/a.txt."}};
+                            "sessions. path is the file's, as in reports/a.txt.",
+             .drawing = "workspace"}};
 }
 
 mcp::ResourceContent OwnResources::read(const std::string& uri, const std::stop_token& stop,

@@ -3,8 +3,11 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/joined.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "server/mcp/icons.hpp"
 #include "server/rpc/json_text.hpp"
 #include "tools/dialect.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 
@@ -19,7 +22,7 @@ void append_flag(std::string& out, std::string_view name, bool value)
 }
 
 void append_tool(std::string& out, const tools::Entry& tool, const std::string& description,
-                 const tools::Settings& settings)
+                 const tools::Settings& settings, bool with_icons)
 {
     out += R"({"name":)";
     rpc::append_quoted(out, tool.name);
@@ -27,6 +30,9 @@ void append_tool(std::string& out, const tools::Entry& tool, const std::string& 
     rpc::append_quoted(out, tool.title);
     out += R"(,"description":)";
     rpc::append_quoted(out, utf8::sanitize(description));
+    if (with_icons) {
+        out += R"(,"icons":)" + rpc::to_text(icons_of(tools::own_name(tool)));
+    }
     out += R"(,"inputSchema":)";
     out += tool.input_schema;
     if (settings.structured_content) {
@@ -108,12 +114,13 @@ Catalog select_tools(const std::vector<tools::Entry>& all, const std::vector<std
 }
 
 std::string list_tools(const Catalog& catalog, const tools::Settings& settings,
-                       const std::function<std::string(const tools::Entry&)>& describe)
+                       const std::function<std::string(const tools::Entry&)>& describe,
+                       bool with_icons)
 {
     std::string out = "[";
     for (const auto* tool : catalog.served) {
         out += out.size() > 1 ? "," : "";
-        append_tool(out, *tool, describe(*tool), settings);
+        append_tool(out, *tool, describe(*tool), settings, with_icons);
     }
     out += ']';
     return out;

@@ -32,10 +32,11 @@ struct Catalog {
                                    const std::vector<std::string>& wanted, bool read_only,
                                    const std::string& origin = {});
 
-/// The `tools` array of tools/list. `describe` gives the text for the model.
+/// The `tools` array of tools/list. `describe` gives the text for the model. `with_icons`: the
+/// client knows of them; they cost 300 bytes for each tool.
 [[nodiscard]] std::string
 list_tools(const Catalog& catalog, const tools::Settings& settings,
-           const std::function<std::string(const tools::Entry&)>& describe);
+           const std::function<std::string(const tools::Entry&)>& describe, bool with_icons);
 
 /// What a client is told to accept in one piece: a result within our own budgets is never cut a
 /// second time by the client (Claude Code would move it to a file that the sandbox cannot see).

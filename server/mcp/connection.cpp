@@ -95,6 +95,7 @@ std::string Connection::initialize(const json& params)
         const std::lock_guard lock(mutex_);
         negotiated_ = version;
         client_.capabilities = kept_capabilities(params);
+        client_.knows_icons = has_icons(version);
     }
     return service_.initialize(version);
 }

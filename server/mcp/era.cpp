@@ -68,6 +68,11 @@ void check_envelope(const nlohmann::json& params)
     }
 }
 
+bool has_icons(std::string_view version) noexcept
+{
+    return version >= "2025-11-25"; // dates, which sort as what they are
+}
+
 std::string negotiate(std::string_view requested)
 {
     const auto* const found = std::find(legacy_versions.begin(), legacy_versions.end(), requested);

@@ -17,6 +17,9 @@ inline constexpr std::array<std::string_view, 4> legacy_versions = {"2025-11-25"
 /// The only one with batches.
 inline constexpr std::string_view batch_version = "2025-03-26";
 
+/// Whether clients of that revision know of icons beside names.
+[[nodiscard]] bool has_icons(std::string_view version) noexcept;
+
 inline constexpr int unsupported_protocol_version = -32022;
 
 /// The key of a modern request's `_meta` that says its revision.

@@ -29,6 +29,7 @@ struct Resource {
     std::string mime_type{};
     std::optional<std::uint64_t> size{};
     std::string modified{}; ///< RFC 3339
+    std::string drawing{};  ///< of icons_of()
 };
 
 struct ResourceTemplate {
@@ -37,6 +38,7 @@ struct ResourceTemplate {
     std::string title{};
     std::string description{};
     std::string mime_type{};
+    std::string drawing{}; ///< of icons_of()
 };
 
 struct ResourcePage {
@@ -110,6 +112,7 @@ struct Prompt {
     std::function<Outcome(const RequestContext& context, const nlohmann::json& arguments)> get;
     /// Empty: nothing is known of the values.
     std::function<Completion(const std::string& argument, const std::string& value)> complete{};
+    std::string drawing{}; ///< of icons_of(); empty: there is none
 };
 
 /// A tool that speaks MCP itself, where those of tools/ know of no protocol.

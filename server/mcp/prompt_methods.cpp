@@ -4,6 +4,7 @@
 #include "sandbox/base/joined.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "server/mcp/icons.hpp"
 #include "server/mcp/parameters.hpp"
 #include "server/mcp/results.hpp"
 #include "server/rpc/error.hpp"
@@ -85,6 +86,9 @@ std::string list_prompts(const std::vector<Prompt>& prompts, const RequestContex
             object["arguments"].push_back({{"name", each.name},
                                            {"description", each.description},
                                            {"required", each.required}});
+        }
+        if (context.client().knows_icons && !prompt.drawing.empty()) {
+            object["icons"] = icons_of(prompt.drawing);
         }
         members["prompts"].push_back(std::move(object));
     }

@@ -144,7 +144,9 @@ std::string begin_result(Era era, const Identity& identity, std::string_view typ
     }
     std::string text = R"({"resultType":")";
     text += type;
-    text += R"(","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"berth","version":)";
+    text += R"(","_meta":{")";
+    text += server_info_key;
+    text += R"(":{"name":"berth","version":)";
     rpc::append_quoted(text, identity.version);
     text += '}';
     return text;

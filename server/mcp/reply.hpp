@@ -29,6 +29,9 @@ struct Tried {
     std::uint64_t times = 0;
 };
 
+/// The key of a modern result's `_meta` that says whose it is.
+inline constexpr std::string_view server_info_key = "io.modelcontextprotocol/serverInfo";
+
 /// Opens a result object of either era, without the closing brace: `{"resultType":...,"_meta":{`.
 /// Members of `_meta` may be appended; then close with `}` and go on with `,"key":...}`. `type`: of
 /// 2026-07-28, the older revisions have one alone.

@@ -27,7 +27,9 @@ Client client_of(const std::shared_ptr<rpc::Call>& call)
 {
     const auto& meta = call->params().at("_meta");
     // Not copied: it lives in the call.
-    Client client{.capabilities = {call, &meta.at(capabilities_key)}, .log_level = {}};
+    Client client{.capabilities = {call, &meta.at(capabilities_key)},
+                  .log_level = {},
+                  .knows_icons = has_icons(modern_version)};
     if (const auto level = meta.find(log_level_key); level != meta.end()) {
         client.log_level =
             level->is_string() ? log_level(level->get_ref<const std::string&>()) : std::nullopt;

@@ -20,6 +20,7 @@ inline constexpr int missing_client_capability = -32021;
 struct Client {
     std::shared_ptr<const nlohmann::json> capabilities; ///< an object
     std::optional<LogLevel> log_level;                  ///< nothing: it wants no messages
+    bool knows_icons = false;                           ///< its revision has_icons()
 };
 
 /// Of a request of 2026-07-28, whose envelope is checked. Throws rpc::ProtocolError for a level

@@ -3,6 +3,7 @@
 #include "sandbox/base/base64.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "server/mcp/icons.hpp"
 #include "server/mcp/parameters.hpp"
 #include "server/mcp/results.hpp"
 #include "server/rpc/error.hpp"
@@ -23,7 +24,14 @@ void put(json& object, const char* key, const std::string& text)
     }
 }
 
-json described(const Resource& resource)
+void put_icons(json& object, const std::string& drawing, const RequestContext& context)
+{
+    if (!drawing.empty() && context.client().knows_icons) {
+        object["icons"] = icons_of(drawing);
+    }
+}
+
+json described(const Resource& resource, const RequestContext& context)
 {
     json object{{"uri", resource.uri}, {"name", utf8::sanitize(resource.name)}};
     put(object, "title", resource.title);
@@ -35,6 +43,7 @@ json described(const Resource& resource)
     if (!resource.modified.empty()) {
         object["annotations"] = {{"lastModified", resource.modified}};
     }
+    put_icons(object, resource.drawing, context);
     return object;
 }
 
@@ -76,7 +85,7 @@ std::string list_resources(Resources& resources, const RequestContext& context,
     }
     json members{{"resources", json::array()}};
     for (const auto& resource : page.resources) {
-        members["resources"].push_back(described(resource));
+        members["resources"].push_back(described(resource, context));
     }
     if (!page.next.empty()) {
         members["nextCursor"] = base64_encode(page.next);
@@ -94,6 +103,7 @@ std::string list_templates(Resources& resources, const RequestContext& context,
         put(object, "title", each.title);
         put(object, "description", each.description);
         put(object, "mimeType", each.mime_type);
+        put_icons(object, each.drawing, context);
         members["resourceTemplates"].push_back(std::move(object));
     }
     return result_of(members, context.era(), identity, cached_long);

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "server/mcp/icons.hpp"
 #include "server/mcp/parameters.hpp"
 #include "server/mcp/prompt_methods.hpp"
 #include "server/mcp/resource_methods.hpp"
@@ -31,10 +32,13 @@ std::int64_t time_to_keep(bool lasting)
 /// What a client shows of the instructions, in characters.
 constexpr std::size_t instructions_limit = 4095;
 
-std::string server_info(const Identity& identity)
+std::string server_info(const Identity& identity, std::string_view protocol)
 {
     std::string text = R"({"name":"berth","title":"berth","version":)";
     rpc::append_quoted(text, identity.version);
+    if (has_icons(protocol)) {
+        text += R"(,"icons":)" + rpc::to_text(icons_of("berth"));
+    }
     return text + '}';
 }
 
@@ -110,18 +114,18 @@ Service::Text Service::instructions()
         instructions_);
 }
 
-Service::Text Service::tools_text()
+Service::Text Service::tools_text(bool with_icons)
 {
     return make_text(
-        [this] {
+        [this, with_icons] {
             auto text = list_tools(configuration_.catalog, *configuration_.settings(),
-                                   configuration_.describe);
+                                   configuration_.describe, with_icons);
             for (const auto& tool : configuration_.protocol_tools) {
                 text.insert(text.size() - 1, (text.size() > 2 ? "," : "") + tool.definition);
             }
             return text;
         },
-        tools_text_);
+        tools_texts_.at(with_icons ? 1 : 0));
 }
 
 bool Service::offers(std::string_view method) const noexcept
@@ -153,8 +157,10 @@ std::string Service::capabilities(Era era) const
 
 std::string Service::discover()
 {
-    std::string text = begin_result(Era::modern, configuration_.identity);
-    text += R"(},"supportedVersions":[")";
+    // Here alone with all that there is to say of the server; other results have name and version.
+    std::string text = R"({"resultType":"complete","_meta":{")" + std::string(server_info_key) +
+                       "\":" + server_info(configuration_.identity, modern_version) +
+                       R"(},"supportedVersions":[")";
     text += modern_version;
     const auto words = instructions();
     text +=
@@ -165,15 +171,16 @@ std::string Service::discover()
 std::string Service::initialize(const std::string& version)
 {
     return R"({"protocolVersion":")" + version + R"(","capabilities":)" +
-           capabilities(Era::legacy) + R"(,"serverInfo":)" + server_info(configuration_.identity) +
-           R"(,"instructions":)" + instructions().json + '}';
+           capabilities(Era::legacy) + R"(,"serverInfo":)" +
+           server_info(configuration_.identity, version) + R"(,"instructions":)" +
+           instructions().json + '}';
 }
 
-std::string Service::list(const json& params, Era era)
+std::string Service::list(const json& params, Era era, bool with_icons)
 {
     require_first_page(params);
     std::string text = begin_result(era, configuration_.identity);
-    const auto tools = tools_text();
+    const auto tools = tools_text(with_icons);
     text += R"(},"tools":)" + tools.json;
     return text + cache_members(era, time_to_keep(tools.lasting)) + '}';
 }
@@ -221,7 +228,7 @@ std::string Service::result_for(const RequestContext& context)
     const auto& method = context.call()->message().method;
     const auto& identity = configuration_.identity;
     if (method == "tools/list") {
-        return list(context.params(), context.era());
+        return list(context.params(), context.era(), context.client().knows_icons);
     }
     if (method == "server/discover") {
         return discover();

@@ -9,6 +9,7 @@
 #include "server/rpc/dispatcher.hpp"
 #include "tools/tool.hpp"
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -93,7 +94,8 @@ class Service {
     [[nodiscard]] std::string discover();
     /// `version`: the one that was negotiated.
     [[nodiscard]] std::string initialize(const std::string& version);
-    [[nodiscard]] std::string list(const nlohmann::json& params, Era era);
+    /// `with_icons`: the client knows of them.
+    [[nodiscard]] std::string list(const nlohmann::json& params, Era era, bool with_icons);
     /// `repetition`: of the caller.
     void call(const RequestContext& context, Repetition& repetition);
     /// Answers any other method that has to do with what is offered.
@@ -117,7 +119,7 @@ class Service {
     [[nodiscard]] Text make_text(const std::function<std::string()>& make,
                                  std::optional<std::string>& kept);
     [[nodiscard]] Text instructions();
-    [[nodiscard]] Text tools_text();
+    [[nodiscard]] Text tools_text(bool with_icons);
     [[nodiscard]] const tools::Entry& requested_tool(const nlohmann::json& params) const;
     /// What a tool that there is not was probably meant to be, else those there are, for the end of
     /// a message.
@@ -135,7 +137,8 @@ class Service {
     Configuration configuration_;
     std::mutex mutex_;
     std::optional<std::string> instructions_; ///< as JSON text; guarded by mutex_
-    std::optional<std::string> tools_text_;   ///< guarded by mutex_
+    /// Without and with icons; guarded by mutex_.
+    std::array<std::optional<std::string>, 2> tools_texts_;
     std::map<std::string, std::vector<HeaderArgument>>
         header_arguments_;   ///< of tools that have some
     bool completes_ = false; ///< whether anything that is offered has arguments to complete

@@ -57,7 +57,7 @@ struct Fixture {
     {
         const auto server = start();
         return server->service().initialize("2025-06-18") +
-               server->service().list(nlohmann::json::object(), mcp::Era::legacy);
+               server->service().list(nlohmann::json::object(), mcp::Era::legacy, false);
     }
 };
 
