@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/joined.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/session/lifecycle.hpp"
 #include "server/cli/end_session.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
@@ -43,10 +44,19 @@ std::optional<Outcome> no_session(session::SessionManager& sessions, const Asked
                      advice_on_missing(sessions, asked.id, command));
 }
 
-Outcome no_machine(const Asked& asked)
+Outcome no_machine(session::SessionManager& sessions, const std::string& key, const Asked& asked)
 {
-    return nothing_done(asked, ErrorCode::conflict,
-                        "session " + one_line(asked.name) + " has no machine that runs",
+    const auto name = "session " + one_line(asked.name);
+    const auto sight = sessions.show(key);
+    if (sight && sight->facts.state == session::to_string(session::State::creating)) {
+        auto outcome = nothing_done(asked, ErrorCode::busy,
+                                    name + " has no machine that runs yet: it is just being made",
+                                    "Try again in some seconds; where it is set up by "
+                                    "session.setup that may take longer.");
+        (*outcome.data)["retry_after"] = mcp::usual_retry;
+        return outcome;
+    }
+    return nothing_done(asked, ErrorCode::conflict, name + " has no machine that runs",
                         "`berth sessions list` shows its state; its next call makes a machine.");
 }
 
@@ -295,7 +305,7 @@ Outcome pause_session(session::SessionManager& sessions, const Asked& asked)
     }
     const auto reply = sessions.pause(key);
     if (!reply) {
-        return no_machine(asked);
+        return no_machine(sessions, key, asked);
     }
     return {.data = boxed({{"session", asked.name},
                            {"paused", true},
@@ -316,7 +326,7 @@ Outcome resume_session(session::SessionManager& sessions, const Asked& asked)
     }
     const auto reply = sessions.resume(key);
     if (!reply) {
-        return no_machine(asked);
+        return no_machine(sessions, key, asked);
     }
     return {.data = boxed({{"session", asked.name},
                            {"paused", false},

@@ -22,8 +22,7 @@ struct PauseState {
     std::uint64_t since = 0; ///< ms it has been paused for
     /// ms until it pauses by itself if nothing comes; absent: it does not, as things are.
     std::optional<std::uint64_t> pauses_in;
-    /// ms until it ends for want of use, or since its last client has left, if nothing comes;
-    /// absent: it is in use, or never ends so.
+    /// ms until it ends, unused or left by all, if nothing comes; absent: in use, or it never does.
     std::optional<std::uint64_t> ends_in;
     std::uint32_t clients = 0; ///< servers with a lease, and connections of others that work here
     std::vector<std::string> calls; ///< in flight, each in a few words, oldest first

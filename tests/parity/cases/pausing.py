@@ -238,6 +238,19 @@ class LeavingTest(Pausing):
         self.run_command("true")
         self.grows("count")
 
+    def test_what_comes_of_the_leaving_is_told_before_and_in_the_second_after(self):
+        for policy, words in (("now", "paused, jobs or not, as soon as its last server leaves"),
+                              ("idle", "paused as soon as its last server has left and nothing runs"),
+                              ("kill", "it ends, jobs or not, as soon as its last server leaves")):
+            with self.subTest(policy):
+                server = self.start("--session", policy, env={"BERTH_SESSION_ON_DISCONNECT": policy})
+                server.call_tool("bash_exec", {"command": "true"})
+                self.assertIn(words, server.call_tool("session_info").text)
+                server.close()
+                told = self.shown(policy)
+                when = told["pause"].get("ends_in_ms" if policy == "kill" else "pauses_in_ms", 0)
+                self.assertLessEqual(when, 1000, told)  # 0: it has come
+
     def test_keep_and_kill(self):
         self.run_command("true")
         self.made_anew("keep")

@@ -106,6 +106,13 @@ class SetupTest(ParityTest):
         self.berth.cancel(call)
         self.wait_until(lambda: self.state_of("long") is None, 20, "it is undone")
 
+    def test_a_pause_meanwhile_is_told_that_it_is_being_made(self):
+        self.begin_long()
+        for command in ("pause", "resume"):
+            told = json.loads(self.command_line("sessions", command, "long", "--json", status=1))
+            self.assertEqual((told["code"], told["retry_after"]), ("busy", 5), told)
+            self.assertIn("it is just being made", told["reason"])
+
     def test_of_a_creator_that_stands_still_a_call_is_told_when_to_try_again(self):
         self.begin_long()
         stopped = self.berth
