@@ -34,11 +34,10 @@ std::optional<seconds> age_of(const Settings& settings, const Record& record, co
 
 std::optional<seconds> retention_of(const Settings& settings, const Record& record)
 {
-    const Conditions& usual = settings;
     // A record that a power loss emptied does not say what was promised for its home.
-    const auto retention = settings.asked.contains("session.home_retention") ? usual.home_retention
-                           : record.made_with ? record.made_with->home_retention
-                                              : seconds(0);
+    const auto promised = record.made_with ? record.made_with->home_retention : seconds(0);
+    const bool is_own = record.made_with && record.made_with->own_retention;
+    const auto retention = is_own ? promised : told_retention(settings).value_or(promised);
     return retention == seconds(0) ? std::nullopt : std::optional(retention);
 }
 

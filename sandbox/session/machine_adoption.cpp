@@ -146,6 +146,7 @@ void MachineKeeper::set_unknown_conditions(Record& record) const
     made.outbound = {};
     made.template_name.clear();
     made.home_retention = {};
+    made.own_retention = false;
     made.save_on_end = {};
     record.network_unsure = true;
 }

@@ -124,7 +124,9 @@ bool MachineKeeper::record_home(const std::string& key)
     record.why = "the books of the sessions had lost its record, and its home was found";
     record.machine = interrupted(key);
     record.machine.data["home"] = home;
-    record.made_with = static_cast<const Conditions&>(settings_); // its retention is this server's
+    auto& made = record.made_with.emplace(settings_);
+    made.home_retention = usual_retention(settings_);
+    made.own_retention = false;
     record.created = host_.last_noted(key);
     record.last_used = record.created;
     record.found_home = true;
@@ -216,9 +218,9 @@ bool MachineKeeper::is_of_another(const sandbox::MachineRecord& machine)
 bool MachineKeeper::end_stray(const sandbox::FoundMachine& found,
                               std::optional<std::chrono::seconds> instead)
 {
-    const Conditions& usual = settings_;
-    const bool for_ever = !instead && usual.home_retention == std::chrono::seconds(0);
-    if (for_ever || found.slept < instead.value_or(usual.ttl + usual.home_retention)) {
+    const auto retention = usual_retention(settings_);
+    const auto longest = instead.value_or(settings_.ttl + retention);
+    if ((!instead && retention == std::chrono::seconds(0)) || found.slept < longest) {
         return false;
     }
     const auto& key = found.record.data.at("key_hash");
@@ -233,8 +235,7 @@ bool MachineKeeper::end_stray(const sandbox::FoundMachine& found,
         const auto lock = this->lock(key, Deadline::after({}));
         // It may have been woken, or taken over by its id, since it was listed.
         const auto unused = backend_.unused_for(found.record);
-        if (is_known() || is_of_another(found.record) || !unused ||
-            *unused < instead.value_or(usual.ttl + usual.home_retention)) {
+        if (is_known() || is_of_another(found.record) || !unused || *unused < longest) {
             return false;
         }
         backend_.destroy(found.record, /*purge=*/true);

@@ -42,6 +42,7 @@ json encode_conditions(const Conditions& made)
             {"path_policy", made.path_policy},
             {"ttl", made.ttl.count()},
             {"home_retention", made.home_retention.count()},
+            {"own_retention", made.own_retention},
             {"idle_pause_ms", made.idle_pause.count()},
             {"on_disconnect", protocol::to_string(made.on_disconnect)},
             {"save_on_end", made.save_on_end.patterns},
@@ -95,6 +96,7 @@ Conditions decode_conditions(const json& value)
     made.ttl = std::chrono::seconds(value.at("ttl").get<std::int64_t>());
     // What a release promised to keep until somebody removes it, is.
     made.home_retention = std::chrono::seconds(value.value("home_retention", std::int64_t{0}));
+    made.own_retention = value.value("own_retention", false); // releases before it knew none
     // A machine of a release that could not pause never does.
     made.idle_pause = std::chrono::milliseconds(value.value("idle_pause_ms", std::int64_t{0}));
     made.on_disconnect = protocol::on_disconnect_from(value.value("on_disconnect", "idle"))

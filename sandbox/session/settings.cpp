@@ -25,7 +25,7 @@ auto taken_as_it_is(auto& settings)
 {
     return std::tie(settings.mounts_read_only, settings.out_of_reach, settings.setup.commands,
                     settings.setup.timeout, settings.max_sessions,
-                    settings.max_sessions_per_principal);
+                    settings.max_sessions_per_principal, settings.retention_of_others);
 }
 
 } // namespace
@@ -45,6 +45,24 @@ bool is_same(const Settings& running, const Settings& later)
     const auto taken = with_later(running, later);
     return static_cast<const Conditions&>(taken) == running && taken.asked == running.asked &&
            taken_as_it_is(taken) == taken_as_it_is(running);
+}
+
+std::optional<std::chrono::seconds> told_retention(const Settings& settings)
+{
+    if (settings.own_retention) {
+        return settings.retention_of_others;
+    }
+    return settings.asked.contains("session.home_retention")
+               ? std::optional(settings.home_retention)
+               : std::nullopt;
+}
+
+std::chrono::seconds usual_retention(const Settings& settings)
+{
+    // A profile that keeps homes for an hour says nothing of those of others.
+    return settings.own_retention
+               ? settings.retention_of_others.value_or(Conditions().home_retention)
+               : settings.home_retention;
 }
 
 std::string own_name(const Settings& settings)
@@ -69,7 +87,7 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 {
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 22> same{{
+    const std::array<std::pair<std::string_view, bool>, 23> same{{
         {"e2b.allow_out", settings.outbound.allow == made.outbound.allow},
         {"e2b.deny_out", settings.outbound.deny == made.outbound.deny},
         {"filter.allow", settings.filter.allow == made.filter.allow},
@@ -85,6 +103,9 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
         {"output.spill_stream", wanted.spill_stream == limits.spill_stream},
         {"path_policy", settings.path_policy == made.path_policy},
         {"session.calls", wanted.calls == limits.calls},
+        {"session.home_retention",
+         settings.own_retention == made.own_retention &&
+             (!made.own_retention || settings.home_retention == made.home_retention)},
         {"session.idle_pause", settings.idle_pause == made.idle_pause},
         {"session.jobs", wanted.jobs == limits.jobs},
         {"session.on_disconnect", settings.on_disconnect == made.on_disconnect},

@@ -29,6 +29,9 @@ struct Conditions {
     /// How long the home is kept without a machine; 0: until somebody removes it. Not the
     /// machine's: what the operator says later holds too.
     std::chrono::seconds home_retention{7 * 24 * 3600};
+    /// A profile says it, of the sessions that it makes: whoever clears up goes by it, whatever
+    /// that server was told for all (docs/adr/0039-retention-of-a-profile.md).
+    bool own_retention = false;
     std::chrono::milliseconds idle_pause{300'000}; ///< 0: never
     protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
     SaveOnEnd save_on_end; ///< not the machine's either: of its home, when it has ended
@@ -45,6 +48,8 @@ struct Settings : Conditions {
     /// Keys of the settings that somebody gave, "mount" or "local.memory". A server that was told
     /// nothing takes a machine as it is.
     std::set<std::string, std::less<>> asked;
+    /// With `own_retention`: what the operator says beside the profile, of all other sessions.
+    std::optional<std::chrono::seconds> retention_of_others;
     /// A machine that was made with a writable mount is none for this server.
     bool mounts_read_only = false;
     /// Files that no sandbox of this server may write, whoever has made it: the server's settings,
@@ -83,6 +88,13 @@ struct Settings : Conditions {
 
 /// Whether with_later() of `running` is as that was.
 [[nodiscard]] bool is_same(const Settings& running, const Settings& later);
+
+/// What this server was told of the homes of all sessions but those that have their own; nothing:
+/// each is kept as long as its machine was made with.
+[[nodiscard]] std::optional<std::chrono::seconds> told_retention(const Settings& settings);
+
+/// How long is kept what no settings are known of; 0: until somebody removes it.
+[[nodiscard]] std::chrono::seconds usual_retention(const Settings& settings);
 
 /// This server, for people: its process and, where several hosts share the books, its host.
 [[nodiscard]] std::string own_name(const Settings& settings);

@@ -13,10 +13,10 @@
 namespace berth::session {
 namespace {
 
-constexpr std::array<std::string_view, 11> live{
-    "local.cpus",    "local.memory",        "local.nofile", "local.pids",
-    "session.calls", "session.idle_pause",  "session.jobs", "session.on_disconnect",
-    "session.quota", "session.save_on_end", "session.ttl"};
+constexpr std::array<std::string_view, 12> live{
+    "local.cpus",    "local.memory",           "local.nofile",        "local.pids",
+    "session.calls", "session.home_retention", "session.idle_pause",  "session.jobs",
+    "session.quota", "session.on_disconnect",  "session.save_on_end", "session.ttl"};
 
 bool has(const std::vector<std::string>& keys, std::string_view key)
 {
@@ -67,6 +67,8 @@ void take_on(Conditions& made, const Settings& settings, const std::vector<std::
     take(by_guest.idle_end.has_value(), made.ttl, settings.ttl);
     take(by_guest.idle_pause.has_value(), made.idle_pause, settings.idle_pause);
     take(by_guest.on_disconnect.has_value(), made.on_disconnect, settings.on_disconnect);
+    take(has(keys, "session.home_retention"), made.home_retention, settings.home_retention);
+    take(has(keys, "session.home_retention"), made.own_retention, settings.own_retention);
     take(has(keys, "session.save_on_end"), made.save_on_end, settings.save_on_end);
     take(by_guest.pids || (outside.pids && has(keys, "local.pids")), limits.pids, wanted.pids);
     take(outside.memory && has(keys, "local.memory"), limits.memory, wanted.memory);

@@ -195,6 +195,7 @@ Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& 
         policy.origin == "default" && choice("backend") == "e2b") {
         policy.items = {"now"};
     }
+    from_file_ = std::move(from_file);
 }
 
 RawValue Layers::pick(const Definition& definition, const std::map<std::string, RawValue>& flags,
@@ -231,6 +232,29 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
         return of_file->second;
     }
     return {.items = items(definition, definition.fallback), .origin = "default"};
+}
+
+bool Layers::is_said_by_profile(std::string_view key) const
+{
+    const auto found = profile_.values.find(std::string(key));
+    return found != profile_.values.end() && found->second.origin == raw(key).origin;
+}
+
+bool Layers::is_of_profile(std::string_view key) const
+{
+    return is_said_by_profile(key) || is_clamped(key);
+}
+
+std::optional<double> Layers::beside_profile(std::string_view key) const
+{
+    const auto& definition = *find_definition(key);
+    if (!is_said_by_profile(key)) {
+        return raw(key).origin == "default" ? std::nullopt
+                                            : std::optional(parsed(definition, raw(key)));
+    }
+    const auto of_file = from_file_.find(std::string(key));
+    return of_file == from_file_.end() ? std::nullopt
+                                       : std::optional(parsed(definition, of_file->second));
 }
 
 std::string Layers::locked_by(const std::string& key) const

@@ -84,6 +84,12 @@ class Layers {
 
     [[nodiscard]] const std::string& profile() const noexcept { return profile_.name; }
 
+    /// Whether the profile's value is in force, or its maximum holds.
+    [[nodiscard]] bool is_of_profile(std::string_view key) const;
+
+    /// As number(), as it would be without the profile; nothing where that is the default.
+    [[nodiscard]] std::optional<double> beside_profile(std::string_view key) const;
+
     /// The profile that has locked it, so that no flag or variable changes it: the one in force or
     /// one that it extends, whoever of them says the value. Empty: it is not locked.
     [[nodiscard]] std::string locked_by(const std::string& key) const;
@@ -95,12 +101,14 @@ class Layers {
                                 const std::map<std::string, RawValue>& flags,
                                 const Environment& environment,
                                 const std::map<std::string, RawValue>& from_file) const;
+    [[nodiscard]] bool is_said_by_profile(std::string_view key) const;
     [[nodiscard]] double parsed(const Definition& definition, const RawValue& value) const;
     [[nodiscard]] std::optional<RawValue> maximum(std::string_view key) const;
     [[noreturn]] void refuse_fraction(std::string_view key) const;
     [[nodiscard]] std::string shown_text(std::string_view key) const;
 
     std::map<std::string_view, RawValue> values_;
+    std::map<std::string, RawValue> from_file_; ///< beside its profiles
     std::map<std::string, std::string> locked_; ///< by the file for all profiles: key, where
     Profile profile_;
 };

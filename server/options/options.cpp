@@ -281,6 +281,18 @@ std::vector<std::string> patterns_of_home(const RawValue& raw)
     return patterns;
 }
 
+/// A server clears up after the sessions of all profiles: its own profile's word is for its own.
+void pick_retention(const Layers& layers, session::Settings& sessions)
+{
+    constexpr auto key = "session.home_retention";
+    sessions.home_retention = seconds(layers, key);
+    sessions.own_retention = layers.is_of_profile(key);
+    if (const auto beside = layers.beside_profile(key); beside && sessions.own_retention) {
+        sessions.retention_of_others = std::chrono::ceil<std::chrono::seconds>(
+            std::chrono::duration<double, std::milli>(*beside));
+    }
+}
+
 session::Settings make_session_settings(const Layers& layers, const Given& given,
                                         const session::SessionId& id,
                                         const Environment& environment)
@@ -302,7 +314,7 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
     sessions.ttl = seconds(layers, "session.ttl");
     sessions.max_sessions = layers.integer<std::size_t>("session.max");
     sessions.max_sessions_per_principal = layers.integer<std::size_t>("session.max_per_principal");
-    sessions.home_retention = seconds(layers, "session.home_retention");
+    pick_retention(layers, sessions);
     sessions.idle_pause = milliseconds(layers, "session.idle_pause");
     sessions.save_on_end.patterns = patterns_of_home(layers.raw("session.save_on_end"));
     if (!given.only_looks && id.principal.empty() && !sessions.save_on_end.patterns.empty()) {

@@ -67,9 +67,8 @@ constexpr std::array built_in_most{
 constexpr std::array<std::string_view, 4> timeouts{"exec.timeout", "exec.max_timeout",
                                                    "job.timeout", "job.max_timeout"};
 
-/// Who owns what, where it is, and what a person reads: not of one kind of session. Nor is how long
-/// homes are kept, since a server clears up after the sessions of all.
-constexpr std::array<std::string_view, 32> foreign{
+/// Who owns what, where it is, and what a person reads: not of one kind of session.
+constexpr std::array<std::string_view, 31> foreign{
     "allowed_mount_roots",
     "audit_command",
     "audit_log",
@@ -91,7 +90,6 @@ constexpr std::array<std::string_view, 32> foreign{
     "principal",
     "profile",
     "registry",
-    "session.home_retention",
     "session.host",
     "session.key",
     "session.max",

@@ -170,6 +170,30 @@ TEST_SUITE("session/home_keeper")
             settings.home_retention = 30 * 24h;
             CHECK(collect().removed.size() == 1);
         }
+        SUBCASE("a profile's of the session is nobody else's to say")
+        {
+            settings.home_retention = 30 * 24h;
+            settings.asked.insert("session.home_retention");
+            change_record(
+                [](nlohmann::json& record) { record.at("made_with").at("own_retention") = true; });
+            CHECK(collect().removed.size() == 1);
+        }
+        SUBCASE("nor does a profile say it of other sessions")
+        {
+            settings.home_retention = 1h;
+            settings.own_retention = true;
+            settings.asked.insert("session.home_retention");
+            SUBCASE("but what is said beside it holds")
+            {
+                settings.retention_of_others = 30 * 24h;
+                CHECK(collect().removed.empty());
+            }
+            SUBCASE("nor of those that it finds without a record")
+            {
+                CHECK(session::usual_retention(settings) == 7 * 24h);
+                CHECK(collect().removed.size() == 1); // as it was made with
+            }
+        }
         SUBCASE("a release that promised to keep it")
         {
             change_record(
@@ -178,6 +202,21 @@ TEST_SUITE("session/home_keeper")
             settings.asked.insert("session.home_retention");
             CHECK(collect().removed.size() == 1);
         }
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a profile's retention is that of the sessions it makes")
+    {
+        settings.home_retention = 3 * 24h;
+        settings.own_retention = true;
+        settings.asked.insert("session.home_retention");
+        end_one();
+        settings = make_settings();
+        settings.home_retention = 30 * 24h;
+        settings.asked.insert("session.home_retention"); // for all others
+        age_by(3 * 24h - 1h);
+        CHECK(collect().removed.empty());
+        age_by(1h);
+        CHECK(collect().removed.size() == 1);
     }
 
     TEST_CASE_FIXTURE(Fixture, "a session that nobody has counted yet begins now")

@@ -36,6 +36,7 @@ inline session::Record full_record()
     record.token = std::string("secret \0 bytes \xff", 15);
     record.made_with.emplace();
     record.made_with->ttl = std::chrono::seconds(77);
+    record.made_with->own_retention = true;
     record.created = std::chrono::system_clock::from_time_t(1'700'000'000);
     record.last_used = std::chrono::system_clock::from_time_t(1'700'000'100);
     record.used = HostTime{boot_id(), std::chrono::seconds(1), std::chrono::seconds(1'700'000'100)};

@@ -74,6 +74,8 @@ TEST_SUITE("session/settings_change")
             [](Settings& settings) { ++settings.max_sessions; },
             [](Settings& settings) { ++settings.max_sessions_per_principal; },
             [](Settings& settings) { ++settings.home_retention; },
+            [](Settings& settings) { settings.own_retention = true; },
+            [](Settings& settings) { settings.retention_of_others = 1h; },
             [](Settings& settings) { settings.save_on_end.patterns = {"out"}; }};
         for (const auto change : changes) {
             auto other = later;

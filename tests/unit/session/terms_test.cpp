@@ -100,6 +100,28 @@ TEST_SUITE("session/terms")
         CHECK(made.limits.quota == before.limits.quota);
     }
 
+    TEST_CASE("how long a profile has a home kept changes without the guest, either way")
+    {
+        auto settings = others();
+        settings.asked.insert("session.home_retention");
+        settings.home_retention = 1h;
+        Conditions made = settings;
+        const std::vector<std::string> keys{"session.home_retention"};
+        CHECK(session::is_live(keys[0]));
+        made.home_retention = 2h; // of all sessions: who clears up says it
+        CHECK(session::differences(settings, made).empty());
+        settings.own_retention = true;
+        CHECK(session::differences(settings, made) == keys);
+        CHECK(terms_for(settings, keys) == protocol::Terms());
+        take_on(made, settings, keys, {}, {});
+        CHECK((made.home_retention == 1h && made.own_retention));
+        CHECK(session::differences(settings, made).empty());
+        settings.own_retention = false; // the server that came last is of no such profile
+        CHECK(session::differences(settings, made) == keys);
+        take_on(made, settings, keys, {}, {});
+        CHECK_FALSE(made.own_retention);
+    }
+
     TEST_CASE("what is to be saved at the end changes without the guest")
     {
         auto settings = others();

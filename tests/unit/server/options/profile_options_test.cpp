@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 using namespace berth;
@@ -233,6 +235,34 @@ TEST_CASE("LangBot's profiles cut timeouts to their maximum, whoever asks for mo
     bench.variables.erase("BERTH_PROFILE");
     CHECK_FALSE(bench.make().tools.cuts_exec_timeout);
     CHECK(bench.make().tools.exec_max_timeout == std::chrono::minutes(10));
+}
+
+TEST_CASE(
+    "how long homes are kept: a profile's of its sessions, what is said beside it of all others")
+{
+    using namespace std::chrono_literals;
+    Bench bench;
+    const auto kept = [&] {
+        const auto sessions = bench.make().sessions;
+        return std::tuple(sessions.home_retention, sessions.own_retention,
+                          session::told_retention(sessions));
+    };
+    using Told = std::optional<std::chrono::seconds>;
+    bench.variables["BERTH_PROFILE"] = "ci";
+    bench.file("[profiles.ci]\nsession.home_retention = \"1d\"\n");
+    CHECK(kept() == std::tuple(24h, true, Told()));
+    CHECK(session::usual_retention(bench.make().sessions) == 7 * 24h);
+    bench.file("session.home_retention = \"3d\"\n[profiles.ci]\nsession.home_retention = \"1d\"\n");
+    CHECK(kept() == std::tuple(24h, true, Told(72h)));
+    CHECK(session::usual_retention(bench.make().sessions) == 72h);
+    bench.variables["BERTH_SESSION_HOME_RETENTION"] = "5d"; // which the profile does not forbid
+    CHECK(kept() == std::tuple(120h, false, Told(120h)));
+    bench.file("[profiles.ci.max]\nsession.home_retention = \"2d\"\n");
+    CHECK(kept() == std::tuple(48h, true, Told(120h)));
+    bench.variables.erase("BERTH_SESSION_HOME_RETENTION");
+    CHECK(kept() == std::tuple(48h, true, Told()));
+    bench.file("[profiles.ci]\n");
+    CHECK(kept() == std::tuple(7 * 24h, false, Told()));
 }
 
 TEST_CASE("0 is no maximum of what it means \"never\" for")
