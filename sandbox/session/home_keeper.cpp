@@ -37,7 +37,7 @@ std::optional<seconds> retention_of(const Settings& settings, const Record& reco
     // A record that a power loss emptied does not say what was promised for its home.
     const auto promised = record.made_with ? record.made_with->home_retention : seconds(0);
     const bool is_own = record.made_with && record.made_with->own_retention;
-    const auto retention = is_own ? promised : told_retention(settings).value_or(promised);
+    const auto retention = is_own ? promised : settings.told_retention.value_or(promised);
     return retention == seconds(0) ? std::nullopt : std::optional(retention);
 }
 

@@ -25,7 +25,7 @@ auto taken_as_it_is(auto& settings)
 {
     return std::tie(settings.mounts_read_only, settings.out_of_reach, settings.setup.commands,
                     settings.setup.timeout, settings.max_sessions,
-                    settings.max_sessions_per_principal, settings.retention_of_others);
+                    settings.max_sessions_per_principal, settings.told_retention);
 }
 
 } // namespace
@@ -33,10 +33,14 @@ auto taken_as_it_is(auto& settings)
 Settings with_later(Settings running, const Settings& later)
 {
     const auto workspace = running.save_on_end.workspace;
+    const bool was_told = running.told_retention.has_value();
     static_cast<Conditions&>(running) = later;
     running.save_on_end.workspace = workspace;
     running.asked.insert(later.asked.begin(), later.asked.end());
     taken_as_it_is(running) = taken_as_it_is(later);
+    if (was_told && !running.told_retention) {
+        running.told_retention = Conditions().home_retention;
+    }
     return running;
 }
 
@@ -47,22 +51,11 @@ bool is_same(const Settings& running, const Settings& later)
            taken_as_it_is(taken) == taken_as_it_is(running);
 }
 
-std::optional<std::chrono::seconds> told_retention(const Settings& settings)
-{
-    if (settings.own_retention) {
-        return settings.retention_of_others;
-    }
-    return settings.asked.contains("session.home_retention")
-               ? std::optional(settings.home_retention)
-               : std::nullopt;
-}
-
 std::chrono::seconds usual_retention(const Settings& settings)
 {
     // A profile that keeps homes for an hour says nothing of those of others.
-    return settings.own_retention
-               ? settings.retention_of_others.value_or(Conditions().home_retention)
-               : settings.home_retention;
+    return settings.own_retention ? settings.told_retention.value_or(Conditions().home_retention)
+                                  : settings.home_retention;
 }
 
 std::string own_name(const Settings& settings)

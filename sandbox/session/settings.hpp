@@ -48,8 +48,9 @@ struct Settings : Conditions {
     /// Keys of the settings that somebody gave, "mount" or "local.memory". A server that was told
     /// nothing takes a machine as it is.
     std::set<std::string, std::less<>> asked;
-    /// With `own_retention`: what the operator says beside the profile, of all other sessions.
-    std::optional<std::chrono::seconds> retention_of_others;
+    /// What the operator says beside a profile of the homes of all sessions but those that have
+    /// their own retention; nothing: each is kept as long as its machine was made with.
+    std::optional<std::chrono::seconds> told_retention;
     /// A machine that was made with a writable mount is none for this server.
     bool mounts_read_only = false;
     /// Files that no sandbox of this server may write, whoever has made it: the server's settings,
@@ -88,10 +89,6 @@ struct Settings : Conditions {
 
 /// Whether with_later() of `running` is as that was.
 [[nodiscard]] bool is_same(const Settings& running, const Settings& later);
-
-/// What this server was told of the homes of all sessions but those that have their own; nothing:
-/// each is kept as long as its machine was made with.
-[[nodiscard]] std::optional<std::chrono::seconds> told_retention(const Settings& settings);
 
 /// How long is kept what no settings are known of; 0: until somebody removes it.
 [[nodiscard]] std::chrono::seconds usual_retention(const Settings& settings);

@@ -287,9 +287,9 @@ void pick_retention(const Layers& layers, session::Settings& sessions)
     constexpr auto key = "session.home_retention";
     sessions.home_retention = seconds(layers, key);
     sessions.own_retention = layers.is_of_profile(key);
-    if (const auto beside = layers.beside_profile(key); beside && sessions.own_retention) {
-        sessions.retention_of_others = std::chrono::ceil<std::chrono::seconds>(
-            std::chrono::duration<double, std::milli>(*beside));
+    if (const auto told = layers.beside_profile(key)) {
+        sessions.told_retention = std::chrono::ceil<std::chrono::seconds>(
+            std::chrono::duration<double, std::milli>(*told));
     }
 }
 

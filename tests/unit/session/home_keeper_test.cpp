@@ -155,14 +155,12 @@ TEST_SUITE("session/home_keeper")
         age_by(8 * 24h);
         SUBCASE("longer")
         {
-            settings.home_retention = 30 * 24h;
-            settings.asked.insert("session.home_retention");
+            settings.told_retention = 30 * 24h;
             CHECK(collect().removed.empty());
         }
         SUBCASE("for ever")
         {
-            settings.home_retention = 0s;
-            settings.asked.insert("session.home_retention");
+            settings.told_retention = 0s;
             CHECK(collect().removed.empty());
         }
         SUBCASE("a default is nobody's word")
@@ -172,8 +170,7 @@ TEST_SUITE("session/home_keeper")
         }
         SUBCASE("a profile's of the session is nobody else's to say")
         {
-            settings.home_retention = 30 * 24h;
-            settings.asked.insert("session.home_retention");
+            settings.told_retention = 30 * 24h;
             change_record(
                 [](nlohmann::json& record) { record.at("made_with").at("own_retention") = true; });
             CHECK(collect().removed.size() == 1);
@@ -182,10 +179,9 @@ TEST_SUITE("session/home_keeper")
         {
             settings.home_retention = 1h;
             settings.own_retention = true;
-            settings.asked.insert("session.home_retention");
             SUBCASE("but what is said beside it holds")
             {
-                settings.retention_of_others = 30 * 24h;
+                settings.told_retention = 30 * 24h;
                 CHECK(collect().removed.empty());
             }
             SUBCASE("nor of those that it finds without a record")
@@ -199,7 +195,7 @@ TEST_SUITE("session/home_keeper")
             change_record(
                 [](nlohmann::json& record) { record.at("made_with").erase("home_retention"); });
             CHECK(collect().removed.empty());
-            settings.asked.insert("session.home_retention");
+            settings.told_retention = 7 * 24h;
             CHECK(collect().removed.size() == 1);
         }
     }
@@ -208,11 +204,9 @@ TEST_SUITE("session/home_keeper")
     {
         settings.home_retention = 3 * 24h;
         settings.own_retention = true;
-        settings.asked.insert("session.home_retention");
         end_one();
         settings = make_settings();
-        settings.home_retention = 30 * 24h;
-        settings.asked.insert("session.home_retention"); // for all others
+        settings.told_retention = 30 * 24h; // of all others
         age_by(3 * 24h - 1h);
         CHECK(collect().removed.empty());
         age_by(1h);

@@ -196,8 +196,7 @@ TEST_SUITE("session/save_on_end")
 
     TEST_CASE_FIXTURE(Fixture, "a home whose time is over is saved before it goes, or stays")
     {
-        settings.asked.insert("session.home_retention");
-        settings.home_retention = 1s;
+        settings.told_retention = 1s;
         (void)start()->acquire(work);
         REQUIRE(start()->kill(work, false, AtEnd::save).saved);
         (void)start()->acquire(work);

@@ -75,13 +75,24 @@ TEST_SUITE("session/settings_change")
             [](Settings& settings) { ++settings.max_sessions_per_principal; },
             [](Settings& settings) { ++settings.home_retention; },
             [](Settings& settings) { settings.own_retention = true; },
-            [](Settings& settings) { settings.retention_of_others = 1h; },
+            [](Settings& settings) { settings.told_retention = 1h; },
             [](Settings& settings) { settings.save_on_end.patterns = {"out"}; }};
         for (const auto change : changes) {
             auto other = later;
             change(other);
             CHECK_FALSE(is_same(running, other));
         }
+    }
+
+    TEST_CASE("a retention that is not told any more is the default again, for all that had it")
+    {
+        Settings running;
+        Settings later;
+        CHECK_FALSE(with_later(running, later).told_retention.has_value());
+        later.told_retention = 72h;
+        running = with_later(running, later);
+        CHECK(running.told_retention == 72h);
+        CHECK(with_later(running, {}).told_retention == 7 * 24h);
     }
 
     TEST_CASE_FIXTURE(Fixture, "machines that are made from then on are as asked for")

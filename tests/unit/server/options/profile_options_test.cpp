@@ -244,8 +244,7 @@ TEST_CASE(
     Bench bench;
     const auto kept = [&] {
         const auto sessions = bench.make().sessions;
-        return std::tuple(sessions.home_retention, sessions.own_retention,
-                          session::told_retention(sessions));
+        return std::tuple(sessions.home_retention, sessions.own_retention, sessions.told_retention);
     };
     using Told = std::optional<std::chrono::seconds>;
     bench.variables["BERTH_PROFILE"] = "ci";
