@@ -41,14 +41,15 @@ inline constexpr int launcher_program_fd = 4;
 
 /// A socket that a zygote is started with, in place of the control socket and the eventfd. Its end:
 /// stop. What comes in:
-/// - `message_prepare` with a memfd: RootParts, which the next specs will probably have as their
-///   base; as root only;
-/// - `message_fork` with the two descriptors of a launcher. That tells its pid on its control
-///   socket, before all else: were it for the zygote to tell, nobody would know of the launcher of
-///   one that is killed. Where there is none, -errno goes out here. Each is an std::int32_t.
+/// - `message_prepare` with a memfd: Ahead, what the next specs will probably have; as root only;
+/// - `message_fork`, or `message_fork_to_wait` for one that has nothing to do yet, with the two
+///   descriptors of a launcher. That tells its pid on its control socket, before all else: were it
+///   for the zygote to tell, nobody would know of the launcher of one that is killed. Where there
+///   is none, -errno goes out here. Each is an std::int32_t.
 inline constexpr int zygote_fd = 6;
 inline constexpr char message_prepare = 'P';
 inline constexpr char message_fork = 'F';
+inline constexpr char message_fork_to_wait = 'W';
 
 /// What shows a piece of the host inside.
 struct Bind {
@@ -150,6 +151,34 @@ struct RootParts {
     }
 };
 
+/// What of a sandbox is the same for many, beside its root.
+struct Surroundings {
+    bool own_network = true;
+    std::string host_name;
+
+    friend bool operator==(const Surroundings&, const Surroundings&) = default;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.own_network);
+        field(2, self.host_name);
+    }
+};
+
+/// What a launcher that waits makes of a machine before it knows of which.
+struct Ahead {
+    std::string base; ///< of the LaunchSpec
+    Surroundings surroundings;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.base);
+        field(2, self.surroundings);
+    }
+};
+
 /// The cgroups of one session, `<base>/berth/<name>`. `v2_base` is a directory that
 /// exists, or empty for none. The launcher makes those of v2, the server meanwhile those of v1.
 struct CgroupSpec {
@@ -190,12 +219,12 @@ struct LaunchSpec {
     std::uint32_t host_gid = 0;
     std::uint32_t inner_uid = 1000;
     std::uint32_t inner_gid = 1000;
-    bool own_network = true;
+    Surroundings surroundings;
     /// Sockets of its loopback go to the proxy, whose end of the session is among what is lent.
     bool filtered_network = false;
-    std::string host_name;
     std::uint64_t shm_size = 0;
-    RootParts base;          ///< the same for all machines that have the same network
+    /// RootParts, encoded: they are the same for most machines, and mostly compared alone.
+    std::string base;
     std::vector<Bind> binds; ///< of this one; mounted after the others, in this order
     CgroupSpec cgroup;
     std::string socket_path;
@@ -221,8 +250,7 @@ struct LaunchSpec {
         field(4, self.host_gid);
         field(5, self.inner_uid);
         field(6, self.inner_gid);
-        field(7, self.own_network);
-        field(8, self.host_name);
+        field(7, self.surroundings);
         field(9, self.shm_size);
         field(10, self.base);
         field(11, self.binds);

@@ -99,10 +99,10 @@ Launchers::~Launchers()
     }
 }
 
-Launchers::Launcher Launchers::start()
+Launchers::Launcher Launchers::start(bool waits)
 {
     if (zygote_) {
-        if (auto forked = zygote_->fork_launcher()) {
+        if (auto forked = zygote_->fork_launcher(waits)) {
             return {.process = std::move(forked->process),
                     .control = std::move(forked->control),
                     .wake = std::move(forked->wake),
@@ -134,7 +134,7 @@ Launchers::Launcher Launchers::take()
             return launcher;
         }
     }
-    return start();
+    return start(/*waits=*/false);
 }
 
 /// False when the launcher is gone.
@@ -155,9 +155,9 @@ bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, const Lent& len
            ::eventfd_write(launcher.wake.get(), 1) == 0;
 }
 
-void Launchers::expect(const RootParts& base)
+void Launchers::expect(const Ahead& ahead)
 {
-    std::string encoded = protocol::encode(base);
+    std::string encoded = protocol::encode(ahead);
     const std::lock_guard lock(mutex_);
     expected_ = std::move(encoded);
 }
@@ -170,7 +170,7 @@ LaunchResult Launchers::launch(LaunchSpec spec, const Lent& lent,
         if (!send(launcher, spec, lent)) {
             // The one that waited was killed by someone.
             done(std::exchange(launcher, {}));
-            launcher = start();
+            launcher = start(/*waits=*/false);
             (void)send(launcher, spec, lent);
         }
         if (!send_handover(launcher.control.get(), meanwhile())) {
@@ -254,7 +254,7 @@ void Launchers::keep_one_waiting(const std::stop_token& stop)
                 if (zygote_ && !expected.empty()) {
                     zygote_->prepare(expected);
                 }
-                started = start();
+                started = start(/*waits=*/true);
             }
         } catch (const std::exception&) {
             // The next launch tries it too, and says why it cannot be.

@@ -18,8 +18,8 @@
 namespace berth::local {
 
 /// Launches machines, each by a launcher process of its own. After the first launch one launcher is
-/// kept waiting for the next. It has made nothing of a machine yet, no namespace and no cgroup, and
-/// ends when this process does. Safe to call from several threads.
+/// kept waiting for the next. Of that one's machine it has made what expect() says, and no cgroup; it
+/// ends when this process does, and with it what it has made. Safe to call from several threads.
 class Launchers {
   public:
     /// `with_guest`: the launchers become the guest themselves, where a Zygote of `program` can be
@@ -39,9 +39,9 @@ class Launchers {
         LaunchSpec spec, const Lent& lent,
         const std::function<Handover()>& meanwhile = [] { return Handover(); });
 
-    /// The launchers that will wait from here on put a root with this base together ahead. Only as
-    /// root: an ordinary user may mount nothing outside of a sandbox.
-    void expect(const RootParts& base);
+    /// The launchers that will wait from here on make this ahead. Only as root: an ordinary user
+    /// may mount nothing outside of a sandbox.
+    void expect(const Ahead& ahead);
 
   private:
     struct Launcher {
@@ -51,7 +51,7 @@ class Launchers {
         bool has_guest = false; ///< it was forked from the zygote
     };
 
-    [[nodiscard]] Launcher start();
+    [[nodiscard]] Launcher start(bool waits);
     [[nodiscard]] static bool send(const Launcher& launcher, LaunchSpec& spec, const Lent& lent);
     [[nodiscard]] Launcher take();
     void done(Launcher launcher) noexcept;

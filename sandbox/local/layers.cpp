@@ -115,10 +115,10 @@ std::vector<sandbox::Layer> layers_of(const LaunchSpec& plan, const LaunchResult
         {"ipcns", true, "no shared memory, semaphores or message queues of the host"},
         {"utsns", true, "a host name of its own"},
         cgroup_namespace_layer(plan.cgroup),
-        {"netns", plan.own_network,
-         !plan.own_network       ? "the host's network, as asked for"
-         : plan.filtered_network ? "only loopback, with berth's proxy on it"
-                                 : "only loopback"},
+        {"netns", plan.surroundings.own_network,
+         !plan.surroundings.own_network ? "the host's network, as asked for"
+         : plan.filtered_network        ? "only loopback, with berth's proxy on it"
+                                        : "only loopback"},
         {"seccomp", true, "system calls: docs/security.md lists what is refused"},
         landlock_layer(result.landlock),
         uid_layer(plan, no_own_uids),

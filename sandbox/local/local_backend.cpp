@@ -12,6 +12,7 @@
 #include "sandbox/local/cgroup_limits.hpp"
 #include "sandbox/local/creation.hpp"
 #include "sandbox/local/destroy.hpp"
+#include "sandbox/local/expected.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/home_limit.hpp"
 #include "sandbox/local/host_files.hpp"
@@ -60,16 +61,6 @@ struct Host {
     std::string runtime;
     CgroupLayout cgroups;
     std::unique_ptr<ProgramFinder> programs;
-};
-
-/// What the root that a launcher waits with is made of.
-struct Expected {
-    sandbox::Network network = sandbox::Network::none;
-    std::string resolv_conf;
-    std::vector<Cover> hidden;
-    std::shared_ptr<Programs> programs;
-
-    friend bool operator==(const Expected&, const Expected&) = default;
 };
 
 std::string socket_path(const Host& here, const std::string& id)
@@ -124,11 +115,11 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
     [[nodiscard]] bool nothing_lives(const std::string& key_hash);
-    void expect_root(Expected wanted, bool first = false);
+    Ahead expect(Expected wanted, bool first = false);
     [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
     [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
                                   const std::string& id, const HostFiles& files,
-                                  const std::vector<Cover>& hidden);
+                                  const Ahead& ahead);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id,
                                     const std::shared_ptr<Programs>& programs);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
@@ -143,6 +134,7 @@ class LocalBackend final : public sandbox::Backend {
     std::optional<sandbox::Availability> availability_; ///< guarded by mutex_
     /// Guarded by mutex_; of the root that waits.
     std::optional<Expected> expected_;
+    Ahead ahead_;                               ///< guarded by mutex_; of expected_
     BootClock::time_point looked_;              ///< guarded by mutex_; for availability_
     std::map<std::string, UniqueFd> lifetimes_; ///< guarded by mutex_; write ends
 };
@@ -220,17 +212,20 @@ bool LocalBackend::nothing_lives(const std::string& key_hash)
            !lives_unseen(host().state, key_hash);
 }
 
-/// Launchers wait with a root like that of the latest machine: a server's are all alike. `first`:
-/// unless there was a machine already.
-void LocalBackend::expect_root(Expected wanted, bool first)
+/// Launchers wait with what the latest machine had: a server's are all alike. `first`: unless there
+/// was a machine already.
+Ahead LocalBackend::expect(Expected wanted, bool first)
 {
     const std::lock_guard lock(mutex_);
-    if (!privileged_ || (first && expected_) || expected_ == wanted) {
-        return;
+    if (expected_ && (first || *expected_ == wanted)) {
+        return ahead_;
     }
-    launchers_.expect(
-        base_parts(wanted.programs->files, wanted.network, wanted.resolv_conf, wanted.hidden));
+    ahead_ = make_ahead(wanted.programs->files, wanted.network, wanted.resolv_conf, wanted.hidden);
+    if (privileged_) {
+        launchers_.expect(ahead_);
+    }
     expected_ = std::move(wanted);
+    return ahead_;
 }
 
 sandbox::Availability LocalBackend::availability()
@@ -249,8 +244,8 @@ sandbox::Availability LocalBackend::availability()
         if (sandbox::find_state_directory(settings_.state_directory)) {
             const auto programs = host().programs->find({}, {});
             if (privileged_) {
-                expect_root({sandbox::Network::none, {}, programs->covers.latest(), programs},
-                            true);
+                (void)expect({sandbox::Network::none, {}, programs->covers.latest(), programs},
+                             true);
             }
         }
         (void)cgroups();
@@ -295,21 +290,19 @@ UidRange::Claim LocalBackend::choose_uid(const std::string& key_hash)
 }
 
 LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, const std::string& id,
-                              const HostFiles& files, const std::vector<Cover>& hidden)
+                              const HostFiles& files, const Ahead& ahead)
 {
     const Host& here = host();
     sandbox::MachineSpec checked = spec;
     auto mounts = checked_mounts(spec.mounts, here.programs->own(), files.binds, privileged_);
     checked.mounts = std::move(mounts.mounts);
     return make_plan({.spec = checked,
-                      .host = files,
-                      .hidden = hidden,
+                      .ahead = ahead,
                       .cgroups = here.cgroups,
                       .machine_id = id,
                       .folder = SessionFolder::path_of(here.state, spec.key_hash),
                       .socket_path = socket_path(here, id),
                       .guest_program = settings_.guest_program,
-                      .resolv_conf = resolv_conf_for(spec.network),
                       .privileged = privileged_,
                       .host_uid = uid,
                       .host_gid = privileged_ ? uid : ::getegid(),
@@ -326,10 +319,11 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.folder = spec.key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    expect_root({spec.network, resolv_conf_for(spec.network), begun.covers, programs});
+    const Ahead ahead =
+        expect({spec.network, resolv_conf_for(spec.network), begun.covers, programs});
     forget_socket(socket_path(here, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
-    const LaunchSpec launch = plan(spec, uid.uid, id, programs->files, begun.covers);
+    const LaunchSpec launch = plan(spec, uid.uid, id, programs->files, ahead);
     // Before it is mounted: of what is replaced at this moment there is a notice too many.
     for (const auto& mount : spec.mounts) {
         facts.mounts.emplace_back(mount.source, file_id(mount.source));

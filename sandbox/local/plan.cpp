@@ -3,6 +3,7 @@
 #include "sandbox/local/cgroup_files.hpp"
 #include "sandbox/local/environment.hpp"
 #include "sandbox/local/etc_files.hpp"
+#include "sandbox/protocol/wire.hpp"
 #include "sandbox/spec_for_guest.hpp"
 
 #include <algorithm>
@@ -106,6 +107,12 @@ bool shows(const HostFiles& host, const std::string& path)
                        [&](const SymbolicLink& link) { return link.path == path; });
 }
 
+Surroundings surroundings_of(sandbox::Network network)
+{
+    return {.own_network = network != sandbox::Network::host,
+            .host_name = std::string(inner_host_name)};
+}
+
 } // namespace
 
 RootParts base_parts(const HostFiles& host, sandbox::Network network,
@@ -130,6 +137,13 @@ RootParts base_parts(const HostFiles& host, sandbox::Network network,
     return parts;
 }
 
+Ahead make_ahead(const HostFiles& host, sandbox::Network network, const std::string& resolv_conf,
+                 const std::vector<Cover>& hidden)
+{
+    return {.base = protocol::encode(base_parts(host, network, resolv_conf, hidden)),
+            .surroundings = surroundings_of(network)};
+}
+
 LaunchSpec make_plan(const PlanInput& input)
 {
     const auto& spec = input.spec;
@@ -137,11 +151,10 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.privileged = input.privileged;
     plan.host_uid = input.host_uid;
     plan.host_gid = input.host_gid;
-    plan.own_network = spec.network != sandbox::Network::host;
+    plan.surroundings = input.ahead.surroundings;
     plan.filtered_network = spec.network == sandbox::Network::filtered;
-    plan.host_name = inner_host_name;
     plan.shm_size = spec.limits.memory / 2;
-    plan.base = base_parts(input.host, spec.network, input.resolv_conf, input.hidden);
+    plan.base = input.ahead.base;
     plan.binds = session_binds(input.folder);
     append(plan.binds, user_binds(input));
     plan.cgroup = cgroup_spec(input);
@@ -158,11 +171,13 @@ LaunchSpec make_probe(bool privileged, unsigned host_uid, unsigned host_gid)
     probe.privileged = privileged;
     probe.host_uid = host_uid;
     probe.host_gid = host_gid;
-    probe.host_name = inner_host_name;
+    probe.surroundings = surroundings_of(sandbox::Network::none);
     probe.shm_size = 1U << 20U;
-    probe.base.binds = {
+    RootParts parts;
+    parts.binds = {
         {.source = "/usr", .target = "/usr", .follow_links = true},
         {.source = "/dev/null", .target = "/dev/null", .follow_links = true, .devices = true}};
+    probe.base = protocol::encode(parts);
     return probe;
 }
 

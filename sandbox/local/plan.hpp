@@ -15,24 +15,27 @@ namespace berth::local {
 /// Everything that is known before a machine is made.
 struct PlanInput {
     const sandbox::MachineSpec& spec;
-    const HostFiles& host;
-    const std::vector<Cover>& hidden; ///< of find_hidden()
+    const Ahead& ahead; ///< make_ahead() of the spec's network
     const CgroupLayout& cgroups;
     std::string machine_id; ///< of the machine: names its cgroups and its socket
     std::string folder;     ///< of the session
     std::string socket_path;
     std::string guest_program;
-    std::string resolv_conf; ///< resolv_conf_for() the spec's network
     bool privileged = false;
     unsigned host_uid = 0;
     unsigned host_gid = 0;
     std::map<std::string, FileId> sources; ///< of the spec's mounts, as they were checked
 };
 
-/// What is the same for every machine with this network. `resolv_conf`: see PlanInput.
+/// What is the same for every machine with this network. `resolv_conf`: resolv_conf_for() it;
+/// `hidden`: of find_hidden().
 [[nodiscard]] RootParts base_parts(const HostFiles& host, sandbox::Network network,
                                    const std::string& resolv_conf,
                                    const std::vector<Cover>& hidden);
+
+/// That and its surroundings.
+[[nodiscard]] Ahead make_ahead(const HostFiles& host, sandbox::Network network,
+                               const std::string& resolv_conf, const std::vector<Cover>& hidden);
 
 /// The whole of what the launcher shall do. `spec.mounts` must have been checked. Pure.
 [[nodiscard]] LaunchSpec make_plan(const PlanInput& input);

@@ -140,9 +140,10 @@ std::optional<std::int32_t> receive_number(int socket)
 
 /// The pid that the launcher tells, or the zygote's -errno; nothing when the zygote is gone. Throws
 /// Failure when nobody answers.
-std::optional<int> Zygote::ask(UniqueFd theirs, int control, int wake)
+std::optional<int> Zygote::ask(UniqueFd theirs, int control, int wake, bool waits)
 {
-    if (!send_descriptors(socket_.get(), {&message_fork, 1}, {theirs.get(), wake})) {
+    const char message = waits ? message_fork_to_wait : message_fork;
+    if (!send_descriptors(socket_.get(), {&message, 1}, {theirs.get(), wake})) {
         return std::nullopt;
     }
     theirs.reset(); // else the end of the launcher's could not be seen
@@ -155,24 +156,24 @@ std::optional<int> Zygote::ask(UniqueFd theirs, int control, int wake)
     return pid ? pid : receive_number(socket_.get());
 }
 
-void Zygote::prepare(const std::string& base)
+void Zygote::prepare(const std::string& ahead)
 {
     const std::lock_guard lock(mutex_);
-    if (!socket_ || base == told_) {
+    if (!socket_ || ahead == told_) {
         return;
     }
-    const UniqueFd file = make_memory_file("berth-base", base);
+    const UniqueFd file = make_memory_file("berth-ahead", ahead);
     if (send_descriptors(socket_.get(), {&message_prepare, 1}, {file.get()})) {
-        told_ = base; // else the next launcher finds out that it has gone
+        told_ = ahead; // else the next launcher finds out that it has gone
     }
 }
 
 /// Each try with descriptors of its own: what is meant for one launcher no other must hear.
-std::optional<Zygote::Forked> Zygote::try_to_fork(std::optional<int>& answer)
+std::optional<Zygote::Forked> Zygote::try_to_fork(std::optional<int>& answer, bool waits)
 {
     auto [control, theirs] = make_socket_pair();
     UniqueFd wake = make_launcher_wake();
-    answer = ask(std::move(theirs), control.get(), wake.get());
+    answer = ask(std::move(theirs), control.get(), wake.get(), waits);
     if (!answer || *answer <= 0) {
         return std::nullopt;
     }
@@ -189,7 +190,7 @@ std::optional<Zygote::Forked> Zygote::try_to_fork(std::optional<int>& answer)
                   .wake = std::move(wake)};
 }
 
-std::optional<Zygote::Forked> Zygote::fork_launcher()
+std::optional<Zygote::Forked> Zygote::fork_launcher(bool waits)
 {
     const std::lock_guard lock(mutex_);
     std::optional<int> answer;
@@ -197,7 +198,7 @@ std::optional<Zygote::Forked> Zygote::fork_launcher()
         if (!socket_ && !start()) {
             return std::nullopt;
         }
-        if (auto forked = try_to_fork(answer)) {
+        if (auto forked = try_to_fork(answer, waits)) {
             return forked;
         }
         if (!answer) {

@@ -31,21 +31,22 @@ class Zygote {
         UniqueFd wake;
     };
 
+    /// `waits`: it is for a machine that nobody has asked for yet, and makes of it what it can.
     /// A zygote that has died is started anew. Nothing where this host runs no program from memory,
     /// or the zygote cannot work there: a launcher that is started by itself has the same trouble
     /// then and can tell it, or has none. Throws Failure, std::system_error.
-    [[nodiscard]] std::optional<Forked> fork_launcher();
+    [[nodiscard]] std::optional<Forked> fork_launcher(bool waits);
 
-    /// The launchers that are forked from here on put a root with this base (encoded) together
-    /// ahead. Waits for other calls only.
-    void prepare(const std::string& base);
+    /// The launchers that are forked from here on have `ahead` (an encoded Ahead) made. Waits for
+    /// other calls only.
+    void prepare(const std::string& ahead);
 
   private:
     [[nodiscard]] bool start();
     [[nodiscard]] int copy();
     void stop() noexcept;
-    [[nodiscard]] std::optional<int> ask(UniqueFd theirs, int control, int wake);
-    [[nodiscard]] std::optional<Forked> try_to_fork(std::optional<int>& answer);
+    [[nodiscard]] std::optional<int> ask(UniqueFd theirs, int control, int wake, bool waits);
+    [[nodiscard]] std::optional<Forked> try_to_fork(std::optional<int>& answer, bool waits);
 
     const std::string program_;
     const std::chrono::milliseconds patience_;
@@ -53,7 +54,7 @@ class Zygote {
     UniqueFd copy_;    ///< guarded by mutex_, then kept
     Process process_;  ///< guarded by mutex_
     UniqueFd socket_;  ///< guarded by mutex_
-    std::string told_; ///< guarded by mutex_; the base that it knows
+    std::string told_; ///< guarded by mutex_; what it was told to make ahead
 };
 
 /// What a launcher is woken with. Throws std::system_error.

@@ -173,7 +173,7 @@ class StateDirectory:
     def processes_but(self, server):
         """Those of sessions, while a server runs."""
         return {pid: line for pid, line in self.processes().items()
-                if pid != server and "berth-launcher" not in line}
+                if pid != server and not any(name in line for name in ("berth-launcher", "berth-ahead"))}
 
     def leaks_but(self, server):
         """What sessions have left, while a server runs."""

@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include <sys/socket.h>
@@ -46,28 +47,14 @@ Handover wait_for_handover(int fd)
     return std::move(*handover);
 }
 
-/// All that needs nothing of the session. Returns whether nested user namespaces could be closed by
-/// their limit.
-bool build_root(const Root& root, const ChildSetup& setup, bool prepared)
-{
-    const auto& spec = setup.spec;
-    if (!prepared) {
-        root.add(spec.base, setup.base_trees);
-    }
-    make_dev(root, spec.shm_size);
-    mount_proc(root);
-    const bool closed = close_nested_namespaces(root);
-    mask_proc(root);
-    return closed;
-}
-
 /// As an ordinary user nobody outside may clone mounts; here the user's own namespace may.
 void take_early_trees(ChildSetup& setup)
 {
     if (setup.spec.privileged) {
         return;
     }
-    setup.base_trees = clone_trees(setup.spec.base.binds, setup.spec);
+    setup.base = protocol::decode<RootParts>(setup.spec.base);
+    setup.base_trees = clone_trees(setup.base.binds, setup.spec);
     setup.trees = clone_trees(setup.spec.binds, setup.spec);
     if (!setup.spec.probe && !setup.spec.become_guest) {
         setup.program = open_program(setup.spec.guest_program);
@@ -90,10 +77,11 @@ void take_late_trees(ChildSetup& setup, Handover& handover)
         return;
     }
     auto next = handover.mounts.begin();
+    setup.trees.resize(binds.size());
     for (std::size_t i = 0; i < binds.size(); ++i) {
-        if (binds[i].late) {
+        if (binds[i].late || setup.ahead != nullptr) {
             require(next != handover.mounts.end(), "mounts", "take over the session's folders");
-            setup.trees.at(i).mount = std::move(*next++);
+            setup.trees[i] = to_tree(std::move(*next++));
         }
     }
 }
@@ -108,18 +96,28 @@ void report(int fd, const ChildReport& what) noexcept
     }
 }
 
-/// Before anything of the session is there, while the launcher makes that.
-bool prepare(const Root& root, const ChildSetup& setup, bool prepared)
+/// All that needs nothing of the session, while the launcher makes that.
+bool prepare(const Root& root, ChildSetup& setup, bool prepared)
 {
-    const bool closed = build_root(root, setup, prepared);
-    const auto& name = setup.spec.host_name;
-    require(::sethostname(name.data(), name.size()) == 0, "uts", "set the host name");
-    if (setup.spec.own_network) {
-        bring_up_loopback();
+    const auto& spec = setup.spec;
+    if (!prepared) {
+        root.add(setup.base, setup.base_trees);
     }
-    if (setup.spec.filtered_network) {
-        hand_out_sockets(setup.proxy_fd);
-    }
+    make_dev(root, spec.shm_size);
+    mount_proc(root);
+    const bool closed = close_nested_namespaces(root);
+    mask_proc(root);
+    surround(spec.surroundings);
+    return closed;
+}
+
+/// What of that could not be done ahead.
+bool complete(DoneAhead& ahead, const LaunchSpec& spec)
+{
+    ahead.proc.leave(ahead.root);
+    const bool closed = close_nested_namespaces(ahead.root);
+    mask_proc(ahead.root, std::move(ahead.covers));
+    resize_shm(ahead.root, spec.shm_size);
     return closed;
 }
 
@@ -127,14 +125,22 @@ Handover set_up(ChildSetup& setup)
 {
     // Process group and session 1: nothing of the host's terminal, and the filter knows the number.
     require(::setsid() == 1, "identity", "setsid");
-    wait_for_maps(setup.handover_fd);
-    give_processors_back(setup.processors);
+    const bool is_ahead = setup.ahead != nullptr;
+    if (!is_ahead) {
+        wait_for_maps(setup.handover_fd);
+        give_processors_back(setup.processors);
+    }
     assume_identity(setup.spec);
     ::umask(022);
     take_early_trees(setup);
+    std::optional<Root> own;
     const bool prepared = setup.prepared_root.valid();
-    const Root root(std::move(setup.prepared_root));
-    const bool closed = prepare(root, setup, prepared);
+    const Root& root = is_ahead ? setup.ahead->root : own.emplace(std::move(setup.prepared_root));
+    const bool closed =
+        is_ahead ? complete(*setup.ahead, setup.spec) : prepare(root, setup, prepared);
+    if (setup.spec.filtered_network) {
+        hand_out_sockets(setup.proxy_fd);
+    }
 
     Handover handover = wait_for_handover(setup.handover_fd);
     take_late_trees(setup, handover);
@@ -148,7 +154,9 @@ Handover set_up(ChildSetup& setup)
         // which a machine is found that no record knows yet.
         require(::listen(handover.listen.get(), listen_backlog) == 0, "socket", "listen");
     }
-    root.enter();
+    if (!is_ahead) {
+        root.enter();
+    }
     drop_privileges();
     restrict_files({.trees = setup.trees,
                     .binds = setup.spec.binds,
@@ -165,6 +173,15 @@ Handover set_up(ChildSetup& setup)
 }
 
 } // namespace
+
+void surround(const Surroundings& surroundings)
+{
+    const auto& name = surroundings.host_name;
+    require(::sethostname(name.data(), name.size()) == 0, "uts", "set the host name");
+    if (surroundings.own_network) {
+        bring_up_loopback();
+    }
+}
 
 void run_child(ChildSetup setup) noexcept
 {

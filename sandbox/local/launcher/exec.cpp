@@ -136,6 +136,7 @@ void become_guest(ChildSetup& setup, const Handover& handover)
     release_memory(config);
     release_memory(setup.spec);
     release_memory(setup.trees);
+    release_memory(setup.base);
     release_memory(setup.base_trees);
     release_memory(setup.filter);
     release_memory(setup.processors);

@@ -8,27 +8,30 @@
 #include "sandbox/local/handover.hpp"
 #include "sandbox/local/launcher/cgroup.hpp"
 #include "sandbox/local/launcher/child.hpp"
+#include "sandbox/local/launcher/child_process.hpp"
+#include "sandbox/local/launcher/dev.hpp"
 #include "sandbox/local/launcher/identity.hpp"
 #include "sandbox/local/launcher/landlock.hpp"
 #include "sandbox/local/launcher/socket.hpp"
 #include "sandbox/local/launcher/thread_number.hpp"
 #include "sandbox/local/launcher/trees.hpp"
+#include "sandbox/local/launcher/wires.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/processors.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace berth::local {
@@ -37,34 +40,10 @@ namespace {
 // A guest that does not answer by then never will; on a loaded machine the launch takes 0.1 s.
 constexpr std::chrono::seconds patience{20};
 
-/// The guest-to-be. Killed by the destructor unless released.
-class Child {
-  public:
-    explicit Child(pid_t pid) noexcept : pid_(pid) {}
-
-    ~Child()
-    {
-        if (pid_ > 0) {
-            ::kill(pid_, SIGKILL);
-            ::waitpid(pid_, nullptr, 0);
-        }
-    }
-
-    Child(const Child&) = delete;
-    Child& operator=(const Child&) = delete;
-
-    [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-
-    void release() noexcept { pid_ = -1; }
-
-  private:
-    pid_t pid_;
-};
-
 std::uint64_t namespaces(const LaunchSpec& spec)
 {
     std::uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-    if (spec.own_network) {
+    if (spec.surroundings.own_network) {
         flags |= CLONE_NEWNET;
     }
     if (spec.cgroup.new_namespace) {
@@ -132,38 +111,16 @@ clone_args clone_arguments(const LaunchSpec& spec, const Cgroups& cgroups)
     return args;
 }
 
-/// What the child's end is closed in, and the launcher's.
-struct Wires {
-    std::pair<UniqueFd, UniqueFd> handover = make_socket_pair(); ///< the launcher's, the child's
-    Pipe report = make_pipe();
-    Pipe ready = make_pipe();
-
-    /// In the child: held open here the launcher's ends could not be seen to close.
-    void keep_childs_ends()
-    {
-        handover.first.reset();
-        ready.read.reset();
-        report.read.reset();
-    }
-
-    void keep_launchers_ends()
-    {
-        handover.second.reset();
-        ready.write.reset();
-        report.write.reset();
-    }
-};
-
-pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires)
+/// In new namespaces. `root`: which was prepared; none: it is to be made.
+pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires, UniqueFd root)
 {
     auto& spec = launch.spec;
     ChildSetup setup{.spec = spec, .filter = launch.filter, .process_name = launch.process_name};
     if (spec.privileged) {
-        if (launch.prepared_root) {
-            setup.prepared_root = launch.prepared_root->take_for(spec);
-        }
+        setup.prepared_root = std::move(root);
         if (!setup.prepared_root) {
-            setup.base_trees = clone_trees(spec.base.binds, spec);
+            setup.base = protocol::decode<RootParts>(spec.base);
+            setup.base_trees = clone_trees(setup.base.binds, spec);
         }
         setup.trees = clone_trees(spec.binds, spec);
         if (!spec.probe && !spec.become_guest) {
@@ -182,11 +139,64 @@ pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires)
         wires.keep_childs_ends();
         ::close(launcher_control_fd);
         launch.lock.reset(); // else the session would be locked for as long as the machine lives
-        launch.prepared_root.reset(); // else it would lie in the guest's heap
+        launch.ahead.root.reset(); // else it would lie in the guest's heap
         run_child(std::move(setup));
     }
     wires.keep_launchers_ends();
     return pid;
+}
+
+/// The guest-to-be as its launcher knows it.
+struct Started {
+    Wires wires;
+    ChildProcess child;
+    bool is_ahead = false;  ///< in namespaces that were made ahead
+    std::string processors; ///< which it may have again
+};
+
+/// `root`: which the namespaces have, to look at.
+Started start_in(NamespaceKeeper& namespaces, const Launch& launch, const Cgroups& cgroups,
+                 const UniqueFd& root)
+{
+    write_identity_maps(namespaces.pid(), launch.spec);
+    give_dev(root.get(), launch.spec);
+    Wires wires = namespaces.take_wires();
+    ChildProcess child(namespaces.give_birth(wires, {.spec = launch.file.get(),
+                                                     .cgroup = cgroups.guest_fd(),
+                                                     .lifetime = launch.lifetime.get(),
+                                                     .proxy = launch.proxy.get()}));
+    return {.wires = std::move(wires), .child = std::move(child), .is_ahead = true};
+}
+
+Started start_anew(Launch& launch, const Cgroups& cgroups, UniqueFd root)
+{
+    Wires wires;
+    ChildProcess child(start_child(launch, cgroups, wires, std::move(root)));
+    Started started{.wires = std::move(wires), .child = std::move(child)};
+    started.processors = keep_off_this_processor(started.child.pid());
+    write_identity_maps(started.child.pid(), launch.spec);
+    (void)send_descriptors(started.wires.handover.first.get(), "m", {});
+    return started;
+}
+
+Started start(Launch& launch, const Cgroups& cgroups)
+{
+    auto& [prepared, namespaces] = launch.ahead;
+    UniqueFd root = prepared ? prepared->take_for(launch.spec) : UniqueFd();
+    if (namespaces && root && namespaces->fits(launch.spec)) {
+        try {
+            return start_in(*namespaces, launch, cgroups, root);
+        } catch (const std::exception&) {
+            // Someone has killed or stopped it, or the host lets only this process do what it is
+            // to do. Who may have been born nevertheless ends with the wires that are gone now.
+            root.reset();
+        }
+    }
+    if (namespaces) {
+        root.reset(); // it is theirs
+        namespaces.reset();
+    }
+    return start_anew(launch, cgroups, std::move(root));
 }
 
 /// What the server has made meanwhile.
@@ -199,9 +209,23 @@ Handover wait_for_server()
     return std::move(*handover);
 }
 
+/// What is mounted for this machine alone, without what the child had from the start.
+std::vector<UniqueFd> session_mounts(const LaunchSpec& spec, bool is_ahead)
+{
+    auto late = clone_trees(spec.binds, spec, /*late=*/true);
+    auto early = is_ahead ? clone_trees(spec.binds, spec) : std::vector<Tree>(spec.binds.size());
+    std::vector<UniqueFd> mounts;
+    for (std::size_t i = 0; i < spec.binds.size(); ++i) {
+        if (auto& tree = spec.binds[i].late ? late[i] : early[i]; tree.mount) {
+            mounts.push_back(std::move(tree.mount));
+        }
+    }
+    return mounts;
+}
+
 /// What the child does not need until its root is built.
 void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSocket>& socket,
-               UniqueFd& child)
+               Started& started)
 {
     UniqueFd listen;
     if (!spec.probe) {
@@ -218,12 +242,9 @@ void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSoc
         handover.cpu_stat = std::move(commands.cpu_stat);
     }
     if (spec.privileged) {
-        for (auto& tree : clone_trees(spec.binds, spec, /*late=*/true)) {
-            if (tree.mount) {
-                handover.mounts.push_back(std::move(tree.mount));
-            }
-        }
+        handover.mounts = session_mounts(spec, started.is_ahead);
     }
+    auto& child = started.wires.handover.first;
     if (!send_handover(child.get(), handover)) {
         // It is gone and has said why, or cannot be reached: then it does not wait any longer.
         child.reset();
@@ -237,18 +258,14 @@ void make_or_throw(Launch& launch)
     spec.become_guest = spec.become_guest && thread_number() != nullptr;
     std::optional<ListenSocket> socket;
     Cgroups cgroups(spec);
-    Wires wires;
-    Child child(start_child(launch, cgroups, wires));
-    const std::string processors = keep_off_this_processor(child.pid());
-    auto& to_child = wires.handover.first;
-    write_identity_maps(child.pid(), spec);
-    (void)send_descriptors(to_child.get(), "m", {});
+    Started started = start(launch, cgroups);
+    auto& [wires, child, is_ahead, processors] = started;
     LaunchResult result;
     result.landlock =
         landlock_version(); // the child's is the same, and fails where it cannot be had
     result.pid = child.pid();
     result.start_time = start_time(child.pid()).value_or(0);
-    hand_over(spec, cgroups, socket, to_child);
+    hand_over(spec, cgroups, socket, started);
     // If it has not had another processor by now, this one has nothing more to do.
     give_processors_back(processors, child.pid());
     wait_until_ready(wires.ready.read.get(), wires.report.read.get());

@@ -2,23 +2,22 @@
 
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/launch_spec.hpp"
-#include "sandbox/local/launcher/prepared_root.hpp"
 #include "sandbox/local/launcher/process_name.hpp"
+#include "sandbox/local/launcher/request.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
-
-#include <optional>
 
 namespace berth::local {
 
 /// What is wanted, and what is there already.
 struct Launch {
     LaunchSpec& spec;
+    UniqueFd file;         ///< the spec, encoded
     UniqueFd lock;         ///< Lent, if there is one
     UniqueFd proxy;        ///< the same
     UniqueFd lifetime;     ///< the same
     FilterProgram& filter; ///< the child's to release
     const ProcessName& process_name;
-    std::optional<PreparedRoot> prepared_root;
+    MadeAhead ahead;
 };
 
 /// Tells the server how it went, once. Throws std::system_error when it is gone.

@@ -9,7 +9,7 @@
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/fresh_stack.hpp"
 #include "sandbox/local/launcher/launch.hpp"
-#include "sandbox/local/launcher/prepared_root.hpp"
+#include "sandbox/local/launcher/namespace_keeper.hpp"
 #include "sandbox/local/launcher/process_name.hpp"
 #include "sandbox/local/launcher/request.hpp"
 #include "sandbox/local/launcher/rlimits.hpp"
@@ -46,20 +46,29 @@ bool is_socket(int fd)
 }
 
 /// One machine, if one is wanted.
-int launch(FilterProgram& filter, const ProcessName& process_name, std::optional<PreparedRoot> root)
+int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supplies)
 {
-    auto request = receive_request(root);
+    MadeAhead ahead{.root = std::move(supplies.root), .namespaces = {}};
+    if (ahead.root && supplies.waits) {
+        ahead.namespaces =
+            NamespaceKeeper::start(*ahead.root, supplies.surroundings, filter, process_name);
+        if (!ahead.namespaces && !ahead.root->clone_ahead()) { // the other went with who failed
+            ahead.root.reset();
+        }
+    }
+    auto request = receive_request(ahead);
     if (!request) {
         return 0;
     }
     give_processors_back(request->spec.processors);
     Launch launch{.spec = request->spec,
+                  .file = std::move(request->file),
                   .lock = std::move(request->lock),
                   .proxy = std::move(request->proxy),
                   .lifetime = std::move(request->lifetime),
                   .filter = filter,
                   .process_name = process_name,
-                  .prepared_root = std::move(root)};
+                  .ahead = std::move(ahead)};
     return make_machine(launch) ? 0 : 1;
 }
 
@@ -80,11 +89,11 @@ int run(char* name)
         give_up_oom_protection();
         // Before the request, while nobody waits; and what a zygote has made is not made again.
         FilterProgram filter = compile_filter(/*forbid_namespaces=*/false);
-        std::optional<PreparedRoot> root;
+        Supplies supplies;
         if (as_zygote) {
-            root = fork_launchers(process_name);
+            supplies = fork_launchers(process_name);
         }
-        return launch(filter, process_name, std::move(root));
+        return launch(filter, process_name, std::move(supplies));
     } catch (const std::exception& error) {
         tell(error);
         return 2;

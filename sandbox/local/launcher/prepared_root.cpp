@@ -88,8 +88,9 @@ UniqueFd PreparedRoot::take_for(const LaunchSpec& spec)
 {
     // What is mounted below a source is in the root too.
     pollfd mounts{mounts_.get(), POLLPRI, 0};
-    if (!mount_ || ::poll(&mounts, 1, 0) != 0 || protocol::encode(spec.base) != encoded_ ||
-        sources_ != sources_of(spec.base) || !has_places_for(spec.binds)) {
+    if (!mount_ || ::poll(&mounts, 1, 0) != 0 || spec.base != encoded_ ||
+        sources_ != sources_of(protocol::decode<RootParts>(encoded_)) ||
+        !has_places_for(spec.binds)) {
         return {};
     }
     return std::move(mount_);

@@ -39,6 +39,12 @@ class PreparedRoot {
     /// Once only.
     [[nodiscard]] UniqueFd take_for(const LaunchSpec& spec);
 
+    /// The mount that was cloned ahead, whatever has become of the host since.
+    [[nodiscard]] UniqueFd take() { return std::move(mount_); }
+
+    /// What it keeps open: in a process that needs nothing of it any more.
+    void forget() { *this = PreparedRoot(); }
+
   private:
     PreparedRoot() = default;
 

@@ -32,43 +32,86 @@ constexpr std::array masked_directories{"scsi",   "acpi",     "asound",        "
                                         "driver", "pressure", "dynamic_debug", "fs"};
 constexpr std::array read_only_directories{"sys"};
 
+/// The sandbox's own /dev/null, a device of the host that was checked to be one by its cover's
+/// mount flags: a file that could be replaced would turn the mask into a hole.
+UniqueFd empty_file(const Root& root)
+{
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
+    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+    UniqueFd null(sys::openat2(root.fd(), "dev/null", how));
+    require(null.valid(), step, "open the sandbox's /dev/null");
+    return null;
+}
+
+UniqueFd empty_folder(const Root& root)
+{
+    return root.make_directory("/dev/empty");
+}
+
+/// One of those that are `ready`, else another. `attached`: one that lies in its place already,
+/// whose clones have its flags; of a detached one there are none before Linux 6.15.
+UniqueFd take_cover(std::vector<UniqueFd>& ready, const UniqueFd& attached, const UniqueFd& source)
+{
+    if (!ready.empty()) {
+        UniqueFd one = std::move(ready.back());
+        ready.pop_back();
+        return one;
+    }
+    if (!attached) {
+        return clone_cover(step, source);
+    }
+    UniqueFd clone(
+        ::open_tree(attached.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
+    require(clone.valid(), step, "clone a cover");
+    return clone;
+}
+
 /// Covers what is there of `names`, entries of proc itself, which has no links of these names.
 template <std::size_t count>
 void cover_all(const UniqueFd& proc, const std::array<const char*, count>& names,
-               const UniqueFd& source)
+               const UniqueFd& source, std::vector<UniqueFd> ready = {})
 {
-    UniqueFd first; // once attached: its clones have its flags already
-    UniqueFd next = clone_cover(step, source);
+    UniqueFd attached;
+    UniqueFd next;
     for (const char* name : names) {
         if (!next) {
-            next.reset(
-                ::open_tree(first.get(), "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-            require(next.valid(), step, "clone a cover");
+            next = take_cover(ready, attached, source);
         }
-        if (::move_mount(next.get(), "", proc.get(), name, MOVE_MOUNT_F_EMPTY_PATH) != 0) {
-            require(errno == ENOENT, step, std::string("cover /proc/") + name);
-        } else if (first) {
-            next.reset();
+        if (::move_mount(next.get(), "", proc.get(), name, MOVE_MOUNT_F_EMPTY_PATH) == 0) {
+            attached = std::exchange(next, UniqueFd());
         } else {
-            first = std::exchange(next, UniqueFd());
+            require(errno == ENOENT, step, std::string("cover /proc/") + name);
         }
     }
 }
 
+template <std::size_t count>
+std::vector<UniqueFd> clones(int proc, const std::array<const char*, count>& names,
+                             const UniqueFd& source)
+{
+    std::vector<UniqueFd> made;
+    for (const char* name : names) {
+        if (::faccessat(proc, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+            made.push_back(clone_cover(step, source));
+        }
+    }
+    return made;
+}
+
 } // namespace
 
-void mask_proc(const Root& root)
+ProcCovers clone_proc_covers(const Root& root, int proc)
+{
+    return {.files = clones(proc, masked_files, empty_file(root)),
+            .folders = clones(proc, masked_directories, empty_folder(root))};
+}
+
+void mask_proc(const Root& root, ProcCovers covers)
 {
     const UniqueFd proc = root.make_directory("/proc");
-    // The sandbox's own /dev/null, a device of the host that was checked to be one by its cover's
-    // mount flags: a file that could be replaced would turn the mask into a hole.
-    open_how how{};
-    how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-    how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
-    const UniqueFd null(sys::openat2(root.fd(), "dev/null", how));
-    require(null.valid(), step, "open the sandbox's /dev/null");
-    cover_all(proc, masked_files, null);
-    cover_all(proc, masked_directories, root.make_directory("/dev/empty"));
+    cover_all(proc, masked_files, empty_file(root), std::move(covers.files));
+    cover_all(proc, masked_directories, empty_folder(root), std::move(covers.folders));
     for (const char* name : read_only_directories) {
         if (const UniqueFd place{::openat(proc.get(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC)}) {
             cover_all(proc, std::array{name}, place);

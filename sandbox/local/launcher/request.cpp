@@ -15,22 +15,24 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace berth::local {
 namespace {
 
-void wait_for_request(std::optional<PreparedRoot>& root)
+void wait_for_request(MadeAhead& ahead)
 {
     // Only the end of the socket is of interest here, and is told unasked.
     std::array<pollfd, 3> waiting{
         {{launcher_wake_fd, POLLIN, 0}, {launcher_control_fd, 0, 0}, {-1, POLLPRI, 0}}};
     while (waiting[0].revents == 0 && waiting[1].revents == 0) {
-        waiting[2].fd = root ? root->mounts_fd() : -1;
+        waiting[2].fd = ahead.root ? ahead.root->mounts_fd() : -1;
         if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) {
             throw_errno("wait for a request");
         }
         if (waiting[2].revents != 0) {
-            root.reset();
+            ahead.namespaces.reset(); // which hold the mounts of the root
+            ahead.root.reset();
             waiting[2].revents = 0;
         }
     }
@@ -45,7 +47,7 @@ void wait_for_request(std::optional<PreparedRoot>& root)
 std::string content_of(const UniqueFd& file)
 {
     struct stat status{};
-    if (::fstat(file.get(), &status) != 0) {
+    if (::fstat(file.get(), &status) != 0 || ::lseek(file.get(), 0, SEEK_SET) != 0) {
         throw_errno("stat the spec");
     }
     std::string text(static_cast<std::size_t>(status.st_size), '\0');
@@ -53,16 +55,19 @@ std::string content_of(const UniqueFd& file)
     return text;
 }
 
-std::optional<Request> receive_request(std::optional<PreparedRoot>& root)
+std::optional<Request> receive_request(MadeAhead& ahead)
 {
-    wait_for_request(root);
+    wait_for_request(ahead);
     auto message = receive_descriptors(launcher_control_fd, 1);
     if (message.descriptors.empty()) {
         return std::nullopt;
     }
     std::string text = content_of(message.descriptors.front());
-    Request request{
-        .spec = protocol::decode<LaunchSpec>(text), .lock = {}, .proxy = {}, .lifetime = {}};
+    Request request{.spec = protocol::decode<LaunchSpec>(text),
+                    .file = std::move(message.descriptors.front()),
+                    .lock = {},
+                    .proxy = {},
+                    .lifetime = {}};
     // This memory may become the guest's, which keeps no second copy of its token.
     ::explicit_bzero(text.data(), text.size());
     std::size_t next = 1;

@@ -38,9 +38,9 @@ UniqueFd open_below(int directory, const std::string& name, std::uint64_t flags)
     return UniqueFd(sys::openat2(directory, name.c_str(), how));
 }
 
-UniqueFd new_mount(const char* type,
-                   const std::vector<std::pair<std::string, std::string>>& options,
-                   unsigned attributes)
+} // namespace
+
+UniqueFd new_mount(const char* type, const MountOptions& options, unsigned attributes)
 {
     const UniqueFd context(::fsopen(type, FSOPEN_CLOEXEC));
     require(context.valid(), type, std::string("fsopen ") + type);
@@ -57,8 +57,6 @@ UniqueFd new_mount(const char* type,
     require(mount.valid(), type, std::string("mount a ") + type);
     return mount;
 }
-
-} // namespace
 
 Root::Root(UniqueFd prepared) : root_(std::move(prepared))
 {
@@ -191,8 +189,7 @@ void Root::add(const RootParts& parts, const std::vector<Tree>& trees) const
     }
 }
 
-void Root::mount_new(const char* type, const std::string& target,
-                     const std::vector<std::pair<std::string, std::string>>& options,
+void Root::mount_new(const char* type, const std::string& target, const MountOptions& options,
                      unsigned attributes) const
 {
     Tree tree;

@@ -11,6 +11,13 @@
 
 namespace berth::local {
 
+/// NAME=VALUE or NAME.
+using MountOptions = std::vector<std::pair<std::string, std::string>>;
+
+/// A new file system of `type` ("tmpfs", "devpts", "proc"), detached. Throws Failure.
+[[nodiscard]] UniqueFd new_mount(const char* type, const MountOptions& options,
+                                 unsigned attributes);
+
 /// The sandbox's root while it is put together: a small tmpfs that the host does not see. Used in
 /// the child, as the session's user. Every path is resolved below the root and never through a
 /// symbolic link: the home is the session's, and an earlier machine may have left links in it.
@@ -38,10 +45,8 @@ class Root {
     /// step step_home or step_target (obstacle.hpp) when something is in the way of one.
     void attach_all(const std::vector<Tree>& trees, const std::vector<Bind>& binds) const;
 
-    /// A new file system of `type` ("tmpfs", "devpts", "proc") at `target`; `options` are
-    /// NAME=VALUE or NAME.
-    void mount_new(const char* type, const std::string& target,
-                   const std::vector<std::pair<std::string, std::string>>& options,
+    /// new_mount(), at `target`.
+    void mount_new(const char* type, const std::string& target, const MountOptions& options,
                    unsigned attributes) const;
 
     /// Makes the root read-only (what is mounted in it stays as it is), enters it, and lets go of

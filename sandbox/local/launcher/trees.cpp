@@ -4,6 +4,8 @@
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/identity.hpp"
 
+#include <utility>
+
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <sys/mount.h>
@@ -99,6 +101,13 @@ std::vector<Tree> clone_trees(const std::vector<Bind>& binds, const LaunchSpec& 
         trees.push_back(bind.late == late ? clone_tree(bind, spec) : Tree());
     }
     return trees;
+}
+
+Tree to_tree(UniqueFd mount)
+{
+    struct stat status{};
+    require(::fstat(mount.get(), &status) == 0, step, "stat a mount");
+    return {.mount = std::move(mount), .directory = S_ISDIR(status.st_mode)};
 }
 
 UniqueFd open_program(const std::string& path)

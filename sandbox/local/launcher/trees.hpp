@@ -26,6 +26,9 @@ struct Tree {
 [[nodiscard]] std::vector<Tree> clone_trees(const std::vector<Bind>& binds, const LaunchSpec& spec,
                                             bool late = false);
 
+/// Of a mount that has its flags.
+[[nodiscard]] Tree to_tree(UniqueFd mount);
+
 /// The guest's program, opened through a read-only mount of its own: /proc/1/exe leads to that
 /// mount, so nothing inside can write to the installed file, whoever owns it.
 [[nodiscard]] UniqueFd open_program(const std::string& path);

@@ -7,6 +7,7 @@
 #include "sandbox/local/launch_spec.hpp"
 #include "sandbox/local/launcher/request.hpp"
 #include "sandbox/local/launcher/thread_number.hpp"
+#include "sandbox/protocol/wire.hpp"
 
 #include <cerrno>
 #include <cstdint>
@@ -78,10 +79,12 @@ void become_launcher(DescriptorMessage message)
 /// The root that launchers are given.
 class Roots {
   public:
-    /// `base`: encoded.
-    void expect(std::string base)
+    /// `encoded`: Ahead.
+    void expect(const std::string& encoded)
     {
-        base_ = std::move(base);
+        auto ahead = protocol::decode<Ahead>(encoded);
+        base_ = std::move(ahead.base);
+        surroundings_ = std::move(ahead.surroundings);
         make();
     }
 
@@ -93,12 +96,14 @@ class Roots {
     }
 
     /// Once only: in a launcher, which holds it no longer than it is of use to it.
-    [[nodiscard]] std::optional<PreparedRoot> take()
+    [[nodiscard]] Supplies take(bool waits)
     {
         if (root_ && !root_->clone_ahead()) {
             root_.reset();
         }
-        return std::exchange(root_, std::nullopt);
+        return {.root = std::exchange(root_, std::nullopt),
+                .surroundings = surroundings_,
+                .waits = waits};
     }
 
   private:
@@ -108,13 +113,14 @@ class Roots {
         root_ = PreparedRoot::make(base_);
     }
 
-    std::string base_;
+    std::string base_; ///< encoded
+    Surroundings surroundings_;
     std::optional<PreparedRoot> root_;
 };
 
 } // namespace
 
-std::optional<PreparedRoot> fork_launchers(const ProcessName& name)
+Supplies fork_launchers(const ProcessName& name)
 {
     name.show("berth-zygote");
     hold(launcher_control_fd);
@@ -136,9 +142,10 @@ std::optional<PreparedRoot> fork_launchers(const ProcessName& name)
         args.flags = CLONE_PARENT; // with the exit signal that this process has: SIGCHLD
         const pid_t pid = clone_with_thread_number(args);
         if (pid == 0) {
+            const bool waits = message.bytes.front() == message_fork_to_wait;
             become_launcher(std::move(message));
             name.show("berth-launcher");
-            return roots.take();
+            return roots.take(waits);
         }
         const int error = errno;
         // First: else the server could not see a launcher's end for as long as this one lives.

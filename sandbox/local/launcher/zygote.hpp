@@ -7,10 +7,17 @@
 
 namespace berth::local {
 
+/// What a launcher is given on its way.
+struct Supplies {
+    std::optional<PreparedRoot> root; ///< cloned ahead
+    Surroundings surroundings;        ///< which its machine will probably have
+    bool waits = false;               ///< until there is something to do
+};
+
 /// Forks a launcher for each request on zygote_fd, and ends this process when the server ends.
 /// Returns in each launcher, which has the descriptors that it shall have, beside the program's and
 /// those of a root that was cloned ahead, where one is there. A launcher is a child of the
 /// server, not of this process. Throws std::system_error.
-[[nodiscard]] std::optional<PreparedRoot> fork_launchers(const ProcessName& name);
+[[nodiscard]] Supplies fork_launchers(const ProcessName& name);
 
 } // namespace berth::local

@@ -6,6 +6,11 @@
 
 namespace berth::local {
 
-void mask_proc(const Root& /*root*/) {}
+ProcCovers clone_proc_covers(const Root& /*root*/, int /*proc*/)
+{
+    return {};
+}
+
+void mask_proc(const Root& /*root*/, ProcCovers /*covers*/) {}
 
 } // namespace berth::local

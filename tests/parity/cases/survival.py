@@ -100,7 +100,7 @@ class SurvivalTest(ParityTest):
     def test_what_it_has_for_machines_to_come_ends_with_it(self):
         wanted = {"berth-zygote", "berth-launcher"} if backend() == "local" else set()
         if wanted and os.geteuid() == 0:
-            wanted.add("berth-root")
+            wanted |= {"berth-root", "berth-ahead"}
         for how in (signal.SIGKILL, signal.SIGHUP):
             with self.subTest(how=how.name):
                 server = self.start("--session", how.name)  # one that has no machine yet

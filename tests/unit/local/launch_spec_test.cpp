@@ -20,14 +20,12 @@ LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged,
                                 .localtime_target = ""};
     static const std::vector<Cover> hidden{{"/srv/service", "/opt/service"}};
     return make_plan({.spec = spec,
-                      .host = host,
-                      .hidden = hidden,
+                      .ahead = make_ahead(host, spec.network, "", hidden),
                       .cgroups = cgroups,
                       .machine_id = "id",
                       .folder = "/state/sessions/x",
                       .socket_path = "/run/berth/id.sock",
                       .guest_program = "/guest",
-                      .resolv_conf = "",
                       .privileged = privileged,
                       .host_uid = 5,
                       .host_gid = 6});
@@ -43,8 +41,9 @@ TEST_CASE("a plan survives its way to the launcher")
     spec.limits.cpus = 1.5;
     const auto plan = protocol::decode<LaunchSpec>(protocol::encode(plan_for(spec, true)));
     CHECK(plan.privileged);
-    CHECK(plan.own_network);
-    CHECK(plan.base.hidden == std::vector<Cover>{{"/srv/service", "/opt/service"}});
+    CHECK(plan.surroundings.own_network);
+    const auto base = protocol::decode<RootParts>(plan.base);
+    CHECK(base.hidden == std::vector<Cover>{{"/srv/service", "/opt/service"}});
     CHECK(plan.host_uid == 5);
     CHECK(plan.cgroup.cpu_quota == 150'000);
     CHECK(plan.guest.environment.at("A") == "b");
@@ -60,7 +59,7 @@ TEST_CASE("a plan survives its way to the launcher")
     CHECK_FALSE(bind("/home/user").follow_links);
     CHECK(bind("/home/user").late);
     CHECK_FALSE(bind("/mnt/w").late);
-    CHECK_FALSE(plan.base.binds.front().writable);
+    CHECK_FALSE(protocol::decode<RootParts>(plan.base).binds.front().writable);
     CHECK_FALSE(plan_for(spec, false).binds.back().id_mapped);
 }
 

@@ -46,6 +46,14 @@ std::set<pid_t> children()
     return found;
 }
 
+template <class Change>
+void change_base(LaunchSpec& spec, const Change& change)
+{
+    auto base = protocol::decode<RootParts>(spec.base);
+    change(base);
+    spec.base = protocol::encode(base);
+}
+
 /// Those that have not ended, reaped or not.
 std::size_t children_that_run()
 {
@@ -223,7 +231,9 @@ TEST_CASE("what failed inside is told, and the next launch is not harmed by it")
 {
     Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
     LaunchSpec wrong = probe();
-    wrong.base.binds.push_back({.source = "/nowhere/at/all", .target = "/nowhere"});
+    change_base(wrong, [](RootParts& base) {
+        base.binds.push_back({.source = "/nowhere/at/all", .target = "/nowhere"});
+    });
     const auto result = launchers.launch(wrong, {});
     CHECK_FALSE(result.ok);
     CHECK(result.step == "mounts");
@@ -253,7 +263,7 @@ TEST_CASE("a long reason comes whole")
     Launchers launchers(test::program("BERTH_TEST_LAUNCHER"));
     LaunchSpec wrong = probe();
     const std::string name(6000, 'a');
-    wrong.base.directories.push_back("/" + name);
+    change_base(wrong, [&](RootParts& base) { base.directories.push_back("/" + name); });
     const auto result = launchers.launch(wrong, {});
     CHECK_FALSE(result.ok);
     CHECK(result.step == "mounts");

@@ -48,7 +48,7 @@ LaunchSpec spec_with(const RootParts& base)
     spec.privileged = true;
     spec.host_uid = 54321;
     spec.host_gid = 54322;
-    spec.base = base;
+    spec.base = protocol::encode(base);
     return spec;
 }
 
