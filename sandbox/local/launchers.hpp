@@ -18,8 +18,8 @@
 namespace berth::local {
 
 /// Launches machines, each by a launcher process of its own. After the first launch one launcher is
-/// kept waiting for the next. Of that one's machine it has made what expect() says, and no cgroup; it
-/// ends when this process does, and with it what it has made. Safe to call from several threads.
+/// kept waiting for the next. Of that one's machine it has made what expect() says, and no cgroup;
+/// it ends when this process does, and with it what it has made. Safe to call from several threads.
 class Launchers {
   public:
     /// `with_guest`: the launchers become the guest themselves, where a Zygote of `program` can be

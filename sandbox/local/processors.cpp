@@ -53,4 +53,12 @@ void give_processors_back(const std::string& processors, pid_t process) noexcept
     }
 }
 
+void share_processors(pid_t process) noexcept
+{
+    cpu_set_t set;
+    if (read_processors(0, set)) {
+        (void)::sched_setaffinity(process, sizeof set, &set);
+    }
+}
+
 } // namespace berth::local

@@ -21,4 +21,7 @@ std::string keep_off_this_processor(pid_t process);
 /// Does nothing for "".
 void give_processors_back(const std::string& processors, pid_t process = 0) noexcept;
 
+/// `process` may run where this thread may, and not elsewhere.
+void share_processors(pid_t process) noexcept;
+
 } // namespace berth::local

@@ -128,8 +128,8 @@ Handover set_up(ChildSetup& setup)
     const bool is_ahead = setup.ahead != nullptr;
     if (!is_ahead) {
         wait_for_maps(setup.handover_fd);
-        give_processors_back(setup.processors);
     }
+    give_processors_back(setup.processors);
     assume_identity(setup.spec);
     ::umask(022);
     take_early_trees(setup);

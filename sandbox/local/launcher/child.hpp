@@ -39,7 +39,7 @@ struct ChildSetup {
     int ready_fd = -1;            ///< becomes the guest's
     int lifetime_fd = -1;
     int proxy_fd = -1;      ///< of a filtered network; becomes the guest's
-    std::string processors; ///< which it may have again once the maps are there
+    std::string processors; ///< which it may have again when it begins
 };
 
 /// Host name and network of the namespaces that this process is in.

@@ -29,14 +29,29 @@ void require_own_proc()
     }
 }
 
+std::string proc_file(pid_t pid, const char* name)
+{
+    return "/proc/" + std::to_string(pid) + "/" + name;
+}
+
+UniqueFd open_proc(pid_t pid, const char* name)
+{
+    UniqueFd file(::open(proc_file(pid, name).c_str(), O_WRONLY | O_CLOEXEC));
+    require(file.valid(), step, "open " + proc_file(pid, name));
+    return file;
+}
+
+void write_proc(const UniqueFd& file, const char* name, const std::string& content)
+{
+    // One write(2): the kernel takes a map whole or not at all.
+    require(::write(file.get(), content.data(), content.size()) ==
+                static_cast<ssize_t>(content.size()),
+            step, std::string("write ") + name);
+}
+
 void write_proc(pid_t pid, const char* name, const std::string& content)
 {
-    const std::string path = "/proc/" + std::to_string(pid) + "/" + name;
-    const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    // One write(2): the kernel takes a map whole or not at all.
-    require(fd && ::write(fd.get(), content.data(), content.size()) ==
-                      static_cast<ssize_t>(content.size()),
-            step, "write " + path);
+    write_proc(open_proc(pid, name), name, content);
 }
 
 std::string map_line(unsigned long inside, unsigned long outside)
@@ -79,16 +94,22 @@ class NamespaceHolder {
 
 } // namespace
 
-void write_identity_maps(pid_t child, const LaunchSpec& spec)
+IdentityMaps::IdentityMaps(pid_t child) : child_(child)
 {
     require_own_proc();
+    uids_ = open_proc(child, "uid_map");
+    gids_ = open_proc(child, "gid_map");
+}
+
+void IdentityMaps::write(const LaunchSpec& spec) const
+{
     if (!spec.privileged) {
         // Without this an ordinary user may write no gid_map: dropping a group could open what a
         // "not for this group" permission closes.
-        write_proc(child, "setgroups", "deny");
+        write_proc(child_, "setgroups", "deny");
     }
-    write_proc(child, "uid_map", map_line(spec.inner_uid, spec.host_uid));
-    write_proc(child, "gid_map", map_line(spec.inner_gid, spec.host_gid));
+    write_proc(uids_, "uid_map", map_line(spec.inner_uid, spec.host_uid));
+    write_proc(gids_, "gid_map", map_line(spec.inner_gid, spec.host_gid));
 }
 
 void assume_identity(const LaunchSpec& spec)

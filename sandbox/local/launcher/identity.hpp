@@ -7,8 +7,21 @@
 
 namespace berth::local {
 
-/// In the launcher: gives the user namespace of `child` its one user and group.
-void write_identity_maps(pid_t child, const LaunchSpec& spec);
+/// In the launcher: gives the user namespace of a child its one user and group. To find and open
+/// the files takes longer than to write them, and can be done before it is known whose it will be.
+/// Both throw Failure.
+class IdentityMaps {
+  public:
+    explicit IdentityMaps(pid_t child);
+
+    /// Once.
+    void write(const LaunchSpec& spec) const;
+
+  private:
+    pid_t child_;
+    UniqueFd uids_;
+    UniqueFd gids_;
+};
 
 /// In the child, once its maps are written: becomes that user and keeps the capabilities that it
 /// has in its own namespace.

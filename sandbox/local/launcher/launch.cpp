@@ -158,7 +158,7 @@ struct Started {
 Started start_in(NamespaceKeeper& namespaces, const Launch& launch, const Cgroups& cgroups,
                  const UniqueFd& root)
 {
-    write_identity_maps(namespaces.pid(), launch.spec);
+    namespaces.maps().write(launch.spec);
     give_dev(root.get(), launch.spec);
     Wires wires = namespaces.take_wires();
     ChildProcess child(namespaces.give_birth(wires, {.spec = launch.file.get(),
@@ -174,7 +174,7 @@ Started start_anew(Launch& launch, const Cgroups& cgroups, UniqueFd root)
     ChildProcess child(start_child(launch, cgroups, wires, std::move(root)));
     Started started{.wires = std::move(wires), .child = std::move(child)};
     started.processors = keep_off_this_processor(started.child.pid());
-    write_identity_maps(started.child.pid(), launch.spec);
+    IdentityMaps(started.child.pid()).write(launch.spec);
     (void)send_descriptors(started.wires.handover.first.get(), "m", {});
     return started;
 }

@@ -60,6 +60,11 @@ int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supp
     if (!request) {
         return 0;
     }
+    if (ahead.namespaces) {
+        // Without that of the server, which has enough to do: whoever is born takes its place from
+        // its parent, and a new process is put beside the one that runs as readily as elsewhere.
+        share_processors(ahead.namespaces->pid());
+    }
     give_processors_back(request->spec.processors);
     Launch launch{.spec = request->spec,
                   .file = std::move(request->file),

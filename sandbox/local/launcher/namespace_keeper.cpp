@@ -135,6 +135,7 @@ void give_birth_here(Born born, DoneAhead ahead, const Inherited& from, Wires& w
     setup.ready_fd = wires.ready.write.get();
     setup.lifetime_fd = born.lifetime.get();
     setup.proxy_fd = born.proxy.get();
+    setup.processors = spec.processors;
     run_child(std::move(setup));
 }
 
@@ -172,7 +173,8 @@ bool is_there(const Wires& wires)
 } // namespace
 
 NamespaceKeeper::NamespaceKeeper(ChildProcess process, Wires wires, Surroundings surroundings)
-    : process_(std::move(process)), wires_(std::move(wires)), surroundings_(std::move(surroundings))
+    : process_(std::move(process)), maps_(process_.pid()), wires_(std::move(wires)),
+      surroundings_(std::move(surroundings))
 {
 }
 

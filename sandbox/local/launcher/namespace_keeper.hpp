@@ -3,6 +3,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/launch_spec.hpp"
 #include "sandbox/local/launcher/child_process.hpp"
+#include "sandbox/local/launcher/identity.hpp"
 #include "sandbox/local/launcher/prepared_root.hpp"
 #include "sandbox/local/launcher/process_name.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
@@ -44,6 +45,9 @@ class NamespaceKeeper {
 
     [[nodiscard]] pid_t pid() const noexcept { return process_.pid(); }
 
+    /// Of its user namespace.
+    [[nodiscard]] const IdentityMaps& maps() const noexcept { return maps_; }
+
     /// Those of the guest-to-be. Once.
     [[nodiscard]] Wires take_wires() { return std::move(wires_); }
 
@@ -56,6 +60,7 @@ class NamespaceKeeper {
     NamespaceKeeper(ChildProcess process, Wires wires, Surroundings surroundings);
 
     ChildProcess process_;
+    IdentityMaps maps_;
     Wires wires_;
     Surroundings surroundings_;
 };

@@ -24,7 +24,7 @@ int try_both()
     const LaunchSpec spec;
     int refused = 0;
     try {
-        write_identity_maps(::getpid(), spec);
+        IdentityMaps(::getpid()).write(spec);
     } catch (const Failure& failure) {
         refused += failure.step() == "identity" && failure.error() == ESRCH ? 1 : 0;
     }
