@@ -88,9 +88,9 @@ pinned_clients()
 {
     local each failed=0
     local -x BERTH_CLIENTS=$work/clients BERTH_BINARY=$work/gcc/server/berth
-    for each in conformance e2b sdks; do
-        python3 "tests/clients/test_$each.py" && continue
-        if python3 "tests/clients/test_$each.py"; then # a client has given up while all else ran
+    for each in test_conformance.py test_e2b.py test_sdks.py; do
+        python3 "tests/clients/$each" && continue
+        if python3 "tests/clients/$each"; then # a client has given up while all else ran
             echo "unsteady: client $each"
         else
             failed=1
