@@ -49,11 +49,16 @@ void make(const std::string& base, const CgroupSpec& spec, Handover& files)
 
 } // namespace
 
-Handover make_v1_cgroups(const CgroupSpec& spec)
+Handover make_v1_cgroups(const CgroupSpec& spec, V1Share share)
 {
     Handover files;
-    for (const auto& base : spec.v1.directories()) {
-        make(base, spec, files);
+    const auto bases = spec.v1.directories();
+    const bool two = bases.size() > 1;
+    for (const auto& base : bases) {
+        const bool launchers = two && base == *bases.rbegin();
+        if (launchers == (share == V1Share::launcher)) {
+            make(base, spec, files);
+        }
     }
     return files;
 }

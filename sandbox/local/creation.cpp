@@ -64,7 +64,7 @@ Handover Creation::make(const LaunchSpec& launch, const std::string& generation)
     quota_obstacle_ = place_.privileged
                           ? limit_home(linux_projects(), folder_->fd(), launch.guest.quota)
                           : "only root may have the kernel limit a folder";
-    auto handover = make_v1_cgroups(launch.cgroup);
+    auto handover = make_v1_cgroups(launch.cgroup, V1Share::server);
     handover.parting = folder_->make_parting_note();
     handover.home_limited = quota_obstacle_.empty();
     return handover;

@@ -2,7 +2,9 @@
 
 #include "sandbox/base/descriptors.hpp"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -83,7 +85,29 @@ class Placer {
     UniqueFd& fd_;
 };
 
+void add(UniqueFd& to, UniqueFd& part)
+{
+    if (!to) {
+        to = std::move(part);
+    }
+}
+
+void add(std::vector<UniqueFd>& to, std::vector<UniqueFd>& part)
+{
+    std::move(part.begin(), part.end(), std::back_inserter(to));
+}
+
 } // namespace
+
+void add_to(Handover& handover, Handover other)
+{
+    add(handover.oom_events, other.oom_events);
+    add(handover.pids_events, other.pids_events);
+    add(handover.cpu_stat, other.cpu_stat);
+    add(handover.freezer, other.freezer);
+    add(handover.guest_tasks, other.guest_tasks);
+    add(handover.command_tasks, other.command_tasks);
+}
 
 bool send_handover(int socket, const Handover& handover)
 {

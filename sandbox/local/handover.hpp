@@ -23,6 +23,9 @@ struct Handover {
     bool home_limited = false;           ///< by the kernel
 };
 
+/// Of cgroups: what `other` has and `handover` has not, or may have many of.
+void add_to(Handover& handover, Handover other);
+
 /// False when the receiver is gone.
 [[nodiscard]] bool send_handover(int socket, const Handover& handover);
 

@@ -3,12 +3,16 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/processors.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -75,6 +79,28 @@ LaunchResult read_result(int fd, std::chrono::milliseconds patience)
         }
     }
     return failure("the launcher did not answer");
+}
+
+std::exception_ptr failure_of(const std::function<void()>& work) noexcept
+{
+    try {
+        work();
+        return nullptr;
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+/// By its cgroups it would be found only where it has some.
+void kill_guest(const LaunchResult& result)
+{
+    if (!result.ok) {
+        return;
+    }
+    const auto pid = static_cast<pid_t>(result.pid);
+    if (const UniqueFd guest = open_process(pid, result.start_time, boot_id())) {
+        (void)sys::pidfd_send_signal(guest.get(), SIGKILL);
+    }
 }
 
 } // namespace
@@ -163,7 +189,8 @@ void Launchers::expect(const Ahead& ahead)
 }
 
 LaunchResult Launchers::launch(LaunchSpec spec, const Lent& lent,
-                               const std::function<Handover()>& meanwhile)
+                               const std::function<Handover()>& meanwhile,
+                               const std::function<void()>& then)
 {
     Launcher launcher = take();
     try {
@@ -185,8 +212,13 @@ LaunchResult Launchers::launch(LaunchSpec spec, const Lent& lent,
         }
         throw;
     }
+    const std::exception_ptr failed = failure_of(then);
     LaunchResult result = read_result(launcher.control.get(), patience_);
     done(std::move(launcher));
+    if (failed) {
+        kill_guest(result);
+        std::rethrow_exception(failed);
+    }
     return result;
 }
 

@@ -33,11 +33,14 @@ class Launchers {
 
     /// Gives a launcher the spec and waits for its answer. `meanwhile` makes the server's part of
     /// the handover, and the sources of the late binds, while the launcher is at work; when it
-    /// throws the launch is undone and that exception passed on. Throws Failure when no launcher
-    /// can be started, and std::system_error; everything else is in the result.
+    /// throws the launch is undone and that exception passed on. `then` is for what nobody waits
+    /// for: it runs after that; when it throws a guest that has come to be is killed, and that
+    /// exception passed on. Throws Failure when no launcher can be started, and std::system_error;
+    /// everything else is in the result.
     [[nodiscard]] LaunchResult launch(
         LaunchSpec spec, const Lent& lent,
-        const std::function<Handover()>& meanwhile = [] { return Handover(); });
+        const std::function<Handover()>& meanwhile = [] { return Handover(); },
+        const std::function<void()>& then = [] {});
 
     /// The launchers that will wait from here on make this ahead. Only as root: an ordinary user
     /// may mount nothing outside of a sandbox.

@@ -4,6 +4,7 @@
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/local/cgroup_v1.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/handover.hpp"
 #include "sandbox/local/launcher/cgroup.hpp"
@@ -209,15 +210,17 @@ Handover wait_for_server()
     return std::move(*handover);
 }
 
-/// What is mounted for this machine alone, without what the child had from the start.
-std::vector<UniqueFd> session_mounts(const LaunchSpec& spec, bool is_ahead)
+/// What is mounted for this machine alone, in its order. `early`: what the child has not had from
+/// the start.
+std::vector<UniqueFd> session_mounts(const LaunchSpec& spec, std::vector<Tree> early)
 {
     auto late = clone_trees(spec.binds, spec, /*late=*/true);
-    auto early = is_ahead ? clone_trees(spec.binds, spec) : std::vector<Tree>(spec.binds.size());
     std::vector<UniqueFd> mounts;
     for (std::size_t i = 0; i < spec.binds.size(); ++i) {
-        if (auto& tree = spec.binds[i].late ? late[i] : early[i]; tree.mount) {
-            mounts.push_back(std::move(tree.mount));
+        for (auto* trees : {&late, &early}) {
+            if (i < trees->size() && trees->at(i).mount) {
+                mounts.push_back(std::move(trees->at(i).mount));
+            }
         }
     }
     return mounts;
@@ -233,7 +236,13 @@ void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSoc
         listen = socket->take();
     }
     CommandCgroups commands = cgroups.make_for_commands();
+    std::vector<Tree> early;
+    if (started.is_ahead) {
+        early = clone_trees(spec.binds, spec);
+    }
+    Handover v1 = make_v1_cgroups(spec.cgroup, V1Share::launcher);
     Handover handover = wait_for_server();
+    add_to(handover, std::move(v1));
     handover.listen = std::move(listen);
     handover.run_cgroup = std::move(commands.run);
     if (commands.oom_events) {
@@ -242,7 +251,7 @@ void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSoc
         handover.cpu_stat = std::move(commands.cpu_stat);
     }
     if (spec.privileged) {
-        handover.mounts = session_mounts(spec, started.is_ahead);
+        handover.mounts = session_mounts(spec, std::move(early));
     }
     auto& child = started.wires.handover.first;
     if (!send_handover(child.get(), handover)) {

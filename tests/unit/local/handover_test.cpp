@@ -73,3 +73,24 @@ TEST_CASE("every part of a handover comes to its own place")
     here.reset();
     CHECK_FALSE(receive_handover(there.get()).has_value());
 }
+
+TEST_CASE("cgroups that two have made are one session's")
+{
+    Handover servers;
+    servers.oom_events = file("oom");
+    servers.guest_tasks.push_back(file("g1"));
+    servers.command_tasks.push_back(file("c1"));
+    Handover launchers;
+    launchers.pids_events = file("pids");
+    launchers.freezer = file("freezer");
+    launchers.guest_tasks.push_back(file("g2"));
+    launchers.command_tasks.push_back(file("c2"));
+    add_to(servers, std::move(launchers));
+    CHECK(content_of(servers.oom_events) == "oom");
+    CHECK(content_of(servers.pids_events) == "pids");
+    CHECK(content_of(servers.freezer) == "freezer");
+    REQUIRE(servers.guest_tasks.size() == 2);
+    CHECK(content_of(servers.guest_tasks[1]) == "g2");
+    REQUIRE(servers.command_tasks.size() == 2);
+    CHECK(content_of(servers.command_tasks[1]) == "c2");
+}

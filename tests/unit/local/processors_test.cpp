@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <cstddef>
+#include <string>
 
 #include <sched.h>
 #include <sys/wait.h>
@@ -64,6 +66,20 @@ TEST_CASE("a process is kept off this processor, and has all of its own back")
     give_processors_back(before, process.pid());
     const cpu_set_t again = process.processors();
     CHECK(CPU_EQUAL(&again, &all));
+}
+
+TEST_CASE("a process may run where its launcher may, and not elsewhere")
+{
+    const Sleeper process;
+    const std::string all = own_processors();
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
+    REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+    share_processors(process.pid());
+    give_processors_back(all);
+    const cpu_set_t shared = process.processors();
+    CHECK(CPU_EQUAL(&shared, &one));
 }
 
 TEST_CASE("nothing is done for a process that is gone, nor without its processors")
