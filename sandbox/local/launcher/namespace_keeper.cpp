@@ -82,6 +82,9 @@ DoneAhead make(UniqueFd mount, const Surroundings& surroundings)
     surround(surroundings);
     auto covers = clone_proc_covers(root, proc.proc());
     proc.split_off(root);
+    if (!ProcNamespace::can_make_proc()) {
+        throw Failure("proc", EPERM, "mount a proc");
+    }
     return {.root = std::move(root), .proc = std::move(proc), .covers = std::move(covers)};
 }
 

@@ -1,7 +1,10 @@
 #include "sandbox/local/launcher/proc.hpp"
 
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/launcher/thread_number.hpp"
 
+#include <csignal>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -9,6 +12,7 @@
 #include <linux/mount.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace berth::local {
@@ -57,6 +61,25 @@ void ProcNamespace::split_off(const Root& root)
     enter(own_);
     require(::umount2(place, MNT_DETACH) == 0, step, "let go of the host's /proc");
     enter(other);
+}
+
+bool ProcNamespace::can_make_proc()
+{
+    clone_args args{};
+    args.flags = CLONE_NEWPID;
+    args.exit_signal = SIGCHLD;
+    const pid_t pid = clone_with_thread_number(args);
+    if (pid == 0) {
+        try {
+            (void)new_mount("proc", {}, flags);
+        } catch (const std::exception&) {
+            ::_exit(1);
+        }
+        ::_exit(0);
+    }
+    int status = 0;
+    return pid > 0 && ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 0;
 }
 
 void ProcNamespace::leave(const Root& root)

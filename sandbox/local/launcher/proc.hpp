@@ -23,6 +23,10 @@ class ProcNamespace {
     /// shows the root and the host's proc. The root's own shows the root alone.
     void split_off(const Root& root);
 
+    /// Whether the kernel makes a proc beside that one, by a try. In a container it may be covered
+    /// in part, and another have been seen in what this process has let go of.
+    [[nodiscard]] static bool can_make_proc();
+
     /// In the child: mount_proc(), and into the root's own.
     void leave(const Root& root);
 

@@ -15,7 +15,9 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -40,17 +42,25 @@ std::string field(pid_t pid, const std::string& name)
     return "";
 }
 
+std::vector<pid_t> processes()
+{
+    std::vector<pid_t> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        const auto name = entry.path().filename().string();
+        if (name.find_first_not_of("0123456789") == std::string::npos) {
+            found.push_back(static_cast<pid_t>(std::stoi(name)));
+        }
+    }
+    return found;
+}
+
 /// That of this process's waiting launcher; -1: there is none that lives.
 pid_t keeper()
 {
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-        const auto name = entry.path().filename().string();
-        if (name.find_first_not_of("0123456789") != std::string::npos) {
-            continue;
-        }
-        const auto pid = static_cast<pid_t>(std::stoi(name));
-        const auto parent = field(pid, "PPid");
-        if (field(pid, "Name") == "berth-ahead" && !field(pid, "State").starts_with("Z") &&
+    for (const pid_t pid : processes()) {
+        const auto parent = field(pid, "PPid"); // empty where it has just ended
+        if (field(pid, "Name") == "berth-ahead" && !parent.empty() &&
+            !field(pid, "State").starts_with("Z") &&
             field(static_cast<pid_t>(std::stoi(parent)), "PPid") == std::to_string(::getpid())) {
             return pid;
         }
@@ -69,6 +79,23 @@ pid_t ready_keeper(const Bench& bench)
                field(found, "State").starts_with("S");
     }));
     return found;
+}
+
+/// That of this process has made ahead what it can: it polls for three things.
+bool launcher_waits()
+{
+    for (const pid_t pid : processes()) {
+        std::istringstream call(read_text("/proc/" + std::to_string(pid) + "/syscall"));
+        std::string number;
+        std::string things;
+        std::string count;
+        call >> number >> things >> count;
+        if (field(pid, "Name") == "berth-launcher" &&
+            field(pid, "PPid") == std::to_string(::getpid()) && count == "0x3") {
+            return true;
+        }
+    }
+    return false;
 }
 
 Namespaces namespaces_of(pid_t pid)
@@ -208,4 +235,28 @@ TEST_CASE("a keeper ends with its launcher, and once a mount of the host comes")
     REQUIRE(::mount("none", place.c_str(), "tmpfs", 0, nullptr) == 0);
     CHECK(tests::becomes_true([&] { return !exists("/proc/" + std::to_string(with_mounts)); }));
     CHECK(::umount(place.c_str()) == 0);
+}
+
+TEST_CASE("nothing is made ahead where the kernel goes by another proc than /proc")
+{
+    if (!is_root()) {
+        return;
+    }
+    const auto told = told_by_child([] {
+        if (::unshare(CLONE_NEWNS) != 0 ||
+            ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            ::mount("proc", "/mnt", "proc", 0, nullptr) != 0 ||
+            ::mount("/dev/null", "/proc/version", nullptr, MS_BIND, nullptr) != 0) {
+            return std::string("no mounts of its own");
+        }
+        const Server server;
+        if (!tests::becomes_true(launcher_waits)) {
+            return std::string("no launcher that waits");
+        }
+        const auto machine = server.backend->create(Bench::spec("second"));
+        const bool made = machine->connect(Deadline::after(std::chrono::seconds(30))) != nullptr;
+        server.end(*machine);
+        return std::string(made ? "made" : "not made");
+    });
+    CHECK(told == "made");
 }
