@@ -1,5 +1,6 @@
 """What is stopped is gone, all of it, and nothing else of the session is touched."""
 
+import contextlib
 import itertools
 import os
 import time
@@ -47,11 +48,23 @@ class StoppingTest(ParityTest):
         self.mark = f"{os.getpid()}-{next(SERIAL)}"
         # What must not notice anything: a job, and two commands.
         self.job = self.output("sleep 400 >/dev/null 2>&1 & echo $!").strip()
+        # They need no process: of a busy host's storm, whose ended ones its guest has not reaped yet,
+        # none may be left, and a bash that gets none ends.
         self.others = [self.berth.call_async("bash_exec", {
-            "command": "i=0; until [ -e ~/stopped ]; do echo $((++i)); sleep 0.2; done; echo end"})
+            "command": "exec 3<> <(:); i=0; until [ -e ~/stopped ]; do echo $((++i)); "
+                       "read -rt 0.2 -u 3; done; echo end"})
                        for _ in range(2)]
 
+    def waited(self):
+        """Seconds for which a busy host has let the guest wait for a processor."""
+        waited = 0
+        for guest in self.living_guests():
+            with contextlib.suppress(OSError), open(f"/proc/{guest}/schedstat", encoding="ascii") as file:
+                waited += int(file.read().split()[1]) / 1e9
+        return waited
+
     def start_stubborn(self, timeout, commands=None):
+        self.waited_before = self.waited()
         return {name: self.berth.call_async("bash_exec", {
             "command": f"echo before; {command}", "timeout": timeout,
             "env": {"BERTH_TEST_MARK": f"{self.mark} {name}"}})
@@ -108,7 +121,8 @@ class StoppingTest(ParityTest):
                          ("timed_out", True, -1))
         self.assertTrue(data["stdout"].startswith("before\n"), data)
         # The sandbox's own clock: how long the call then waits for its client is not it.
-        self.assertLessEqual(data["duration_ms"], (timeout + GONE_WITHIN) * 1000)
+        late = self.waited() - self.waited_before
+        self.assertLessEqual(data["duration_ms"], (timeout + GONE_WITHIN + late) * 1000)
         self.assertEqual(data["survivors"], 0)
         self.assertNotIn(name, self.marked())  # as it is answered, not soon after
         self.assertEqual(data["stop_verified_by"], proof_of_a_stop(backend()))
@@ -129,7 +143,7 @@ class StoppingTest(ParityTest):
                 self.output("true")
                 self.output("echo on")
                 self.call("session_info")
-            came = not storm.answered()
+                came = came or not storm.answered()
             self.check_timed_out("forks on", storm.result().data, timeout)
             if came:
                 break
