@@ -17,6 +17,7 @@
 #include "sandbox/local/launcher/zygote.hpp"
 #include "sandbox/local/processors.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -49,7 +50,10 @@ bool is_socket(int fd)
 int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supplies)
 {
     MadeAhead ahead{.root = std::move(supplies.root), .namespaces = {}};
-    if (ahead.root && supplies.waits) {
+    // Where one machine is made right behind another, what takes the processors from that one's
+    // making would not be ready for it either.
+    constexpr std::chrono::milliseconds quiet{5};
+    if (ahead.root && supplies.waits && !is_wanted_within(quiet)) {
         ahead.namespaces =
             NamespaceKeeper::start(*ahead.root, supplies.surroundings, filter, process_name);
         if (!ahead.namespaces && !ahead.root->clone_ahead()) { // the other went with who failed

@@ -44,6 +44,12 @@ void wait_for_request(MadeAhead& ahead)
 
 } // namespace
 
+bool is_wanted_within(std::chrono::milliseconds time)
+{
+    std::array<pollfd, 2> waiting{{{launcher_wake_fd, POLLIN, 0}, {launcher_control_fd, 0, 0}}};
+    return ::poll(waiting.data(), waiting.size(), static_cast<int>(time.count())) != 0;
+}
+
 std::string content_of(const UniqueFd& file)
 {
     struct stat status{};

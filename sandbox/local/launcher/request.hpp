@@ -5,6 +5,7 @@
 #include "sandbox/local/launcher/namespace_keeper.hpp"
 #include "sandbox/local/launcher/prepared_root.hpp"
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,9 @@ struct MadeAhead {
     std::optional<PreparedRoot> root;
     std::optional<NamespaceKeeper> namespaces;
 };
+
+/// Whether a request, or the server's end, comes within that time. Does not take it.
+[[nodiscard]] bool is_wanted_within(std::chrono::milliseconds time);
 
 /// Drops what is made ahead when it is out of date. Waits for the request on the descriptors of
 /// launch_spec.hpp; nothing when the server ended before it had one. Throws std::system_error,
