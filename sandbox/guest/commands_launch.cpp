@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/commands_state.hpp"
+#include "sandbox/guest/wiping.hpp"
 
 #include <array>
 #include <cerrno>
@@ -123,8 +124,10 @@ void Commands::State::launch(const Delayed& asked, Done done)
         if (file_limit != 0) {
             notice += (notice.empty() ? "" : "\n") + too_large_home(file_limit);
         }
+        wipe_stack(); // of how the request was read, which the shim would have a copy of
         const pid_t shim = spawn_command(
             {request, config, environment, shell, workdir, -1, file_limit}, pipes, cgroup);
+        wipe_stack();
         const auto command = std::make_shared<Command>(
             host, request, asked.order, workdir, std::move(notice), shim, std::move(pipes),
             std::move(cgroup), limits_before, std::move(done));

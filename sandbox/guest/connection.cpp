@@ -4,6 +4,7 @@
 #include "sandbox/guest/errors.hpp"
 #include "sandbox/guest/heap.hpp"
 #include "sandbox/guest/leases.hpp"
+#include "sandbox/guest/wiping.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/protocol/wire.hpp"
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <utility>
 
+#include <string.h> // NOLINT(modernize-deprecated-headers): explicit_bzero
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -149,7 +151,8 @@ void Connection::receive()
             close();
             return;
         }
-        take({buffer.data(), static_cast<std::size_t>(size)});
+        take(buffer.first(static_cast<std::size_t>(size)));
+        wipe_stack();
         if (state_ == State::closed) {
             return;
         }
@@ -160,10 +163,12 @@ void Connection::receive()
     }
 }
 
-void Connection::take(std::string_view bytes)
+void Connection::take(std::span<char> bytes)
 {
     try {
-        reader_.feed(bytes);
+        reader_.feed({bytes.data(), bytes.size()});
+        // Before the request in them is begun: a command's shim is a copy of this process.
+        ::explicit_bzero(bytes.data(), bytes.size());
         while (state_ == State::new_comer || state_ == State::ready) {
             auto frame = reader_.next();
             if (!frame) {

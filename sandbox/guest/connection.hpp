@@ -13,6 +13,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -132,7 +133,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
     void on_events(std::uint32_t events);
     void receive();
-    void take(std::string_view bytes);
+    void take(std::span<char> bytes);
     void take_frame(protocol::Frame frame);
     void take_hello(const protocol::Frame& frame);
     void take_request(protocol::Frame frame);

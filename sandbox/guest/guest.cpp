@@ -16,6 +16,7 @@
 #include "sandbox/guest/server.hpp"
 #include "sandbox/guest/startup.hpp"
 #include "sandbox/guest/terms.hpp"
+#include "sandbox/guest/wiping.hpp"
 #include "sandbox/guest/workers.hpp"
 
 #include <chrono>
@@ -226,6 +227,7 @@ void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses)
 
 [[noreturn]] void serve(protocol::GuestConfig config, OomScore oom_score)
 {
+    wipe_what_is_freed();
     auto credentials = take_credentials(config);
     EventLoop loop(read_buffer());
     SessionState session(config.home);

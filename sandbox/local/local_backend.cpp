@@ -63,11 +63,6 @@ struct Host {
     std::unique_ptr<ProgramFinder> programs;
 };
 
-std::string socket_path(const Host& here, const std::string& id)
-{
-    return here.runtime + "/" + id + ".sock";
-}
-
 class LocalBackend final : public sandbox::Backend {
   public:
     explicit LocalBackend(Settings settings)
@@ -190,7 +185,7 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     facts.folder = key_hash;
     facts.boot = boot_id();
     facts.cgroups = session_cgroups(here.cgroups, id);
-    facts.socket_path = SessionFolder::socket(here.state, key_hash, socket_path(here, id));
+    facts.socket_path = SessionFolder::socket(here.state, key_hash, socket_in(here.runtime, id));
     const auto listener = listener_at(facts.socket_path);
     facts.pid = listener.pid;
     facts.start_time = listener.start_time;
@@ -208,7 +203,7 @@ bool LocalBackend::nothing_lives(const std::string& key_hash)
     }
     // Nor one of a server that has its sockets elsewhere: there would be two on the same home.
     return nobody_listens(SessionFolder::socket(host().state, key_hash,
-                                                socket_path(host(), machine_id(key_hash)))) &&
+                                                socket_in(host().runtime, machine_id(key_hash)))) &&
            !lives_unseen(host().state, key_hash);
 }
 
@@ -301,7 +296,7 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
                       .cgroups = here.cgroups,
                       .machine_id = id,
                       .folder = SessionFolder::path_of(here.state, spec.key_hash),
-                      .socket_path = socket_path(here, id),
+                      .socket_path = socket_in(here.runtime, id),
                       .guest_program = settings_.guest_program,
                       .privileged = privileged_,
                       .host_uid = uid,
@@ -321,7 +316,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.cgroups = session_cgroups(here.cgroups, id);
     const Ahead ahead =
         expect({spec.network, resolv_conf_for(spec.network), begun.covers, programs});
-    forget_socket(socket_path(here, id));
+    forget_socket(socket_in(here.runtime, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
     const LaunchSpec launch = plan(spec, uid.uid, id, programs->files, ahead);
     // Before it is mounted: of what is replaced at this moment there is a notice too many.

@@ -11,4 +11,10 @@ namespace berth::local {
 /// Error(sandbox_unavailable).
 [[nodiscard]] std::string runtime_folder(const std::string& state, bool privileged);
 
+/// Of a machine's guest, in that folder.
+[[nodiscard]] inline std::string socket_in(const std::string& folder, const std::string& machine_id)
+{
+    return folder + '/' + machine_id + ".sock";
+}
+
 } // namespace berth::local

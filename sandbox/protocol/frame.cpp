@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include <string.h> // NOLINT(modernize-deprecated-headers): explicit_bzero
+
 namespace berth::protocol {
 namespace {
 
@@ -14,6 +16,13 @@ std::uint32_t u32_at(std::string_view bytes, std::size_t offset) noexcept
         value = (value << 8U) | static_cast<unsigned char>(bytes[offset + i]);
     }
     return value;
+}
+
+/// A request has a command's secrets in it, and a string keeps what was in it until something else
+/// is.
+void wipe(std::string& buffer, std::size_t offset, std::size_t size) noexcept
+{
+    ::explicit_bzero(buffer.data() + offset, size);
 }
 
 } // namespace
@@ -83,6 +92,7 @@ std::optional<Frame> FrameReader::next()
             // From here on its bytes go where they belong, without growing and copying.
             frame.payload.reserve(size);
             frame.payload = rest.substr(frame_header_size);
+            wipe(buffer_, consumed_, rest.size());
             large_ = std::move(frame);
             large_size_ = size;
             consumed_ = buffer_.size();
@@ -91,6 +101,7 @@ std::optional<Frame> FrameReader::next()
         return std::nullopt;
     }
     frame.payload = rest.substr(frame_header_size, size);
+    wipe(buffer_, consumed_, frame_header_size + size);
     consumed_ += frame_header_size + size;
     drop_consumed();
     return frame;
@@ -123,7 +134,10 @@ void FrameReader::drop_consumed()
             buffer_.shrink_to_fit();
         }
     } else if (consumed_ > max_data_size) {
+        const std::size_t moved = buffer_.size() - consumed_;
         buffer_.erase(0, consumed_);
+        buffer_.append(consumed_, '\0'); // over where the rest was before
+        buffer_.resize(moved);
         consumed_ = 0;
     }
 }

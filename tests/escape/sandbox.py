@@ -39,6 +39,7 @@ class EscapeTest(unittest.TestCase):
         state = StateDirectory()
         state.__enter__()
         self.addCleanup(state.__exit__, None, None, None)
+        self.state = state  # of the latest
         berth = Berth(*arguments, state=state, env=environment, pass_fds=pass_fds)
         self.addCleanup(berth.__exit__, None, None, None)
         return berth

@@ -53,14 +53,15 @@ void SwappedPath::run()
             continue;
         }
         ++times_;
-        // For moments of different length: some need it to be there for two looks in a row.
-        wait((round % 8) * 1000);
+        // For a microsecond to a millisecond: some need it to be there for two looks in a row, some
+        // for one look and not for the next.
+        wait(1U << (2 * (round % 9)));
         ++round;
         // And back; where what lies there now was removed, what was there before comes back.
         if (!swap()) {
             ::renameat2(AT_FDCWD, other_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE);
         }
-        wait((round % 5) * 1000);
+        wait(2U << (2 * (round % 8)));
     }
 }
 
