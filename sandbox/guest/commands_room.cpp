@@ -120,14 +120,21 @@ void Commands::State::start_delayed(const std::string& id, BootClock::time_point
     if (found == delayed.end()) {
         return;
     }
-    if (commands.contains(id) && BootClock::now() < give_up) {
-        // Its first try is not reaped yet.
-        (void)host.loop.call_at(BootClock::now() + look_again,
+    const auto now = BootClock::now();
+    const bool has_try = commands.contains(id); // the one before, which is not reaped yet
+    if (has_try && now < give_up + patience) {
+        (void)host.loop.call_at(now + look_again,
                                 [this, id, give_up] { start_delayed(id, give_up); });
         return;
     }
     const Delayed next = std::move(found->second);
     delayed.erase(found);
+    if (has_try) {
+        // Never two of one id: nobody would hear of the second one's end. The shim of the first may
+        // be without a processor for so long, beside the storm that has left it without a process.
+        (void)refuse(next, std::make_exception_ptr(OutOfProcesses()));
+        return;
+    }
     try {
         launch(next, with_room(next, give_up));
     } catch (const OutOfProcesses&) {
