@@ -30,8 +30,9 @@ void append_tool(std::string& out, const tools::Entry& tool, const std::string& 
     rpc::append_quoted(out, tool.title);
     out += R"(,"description":)";
     rpc::append_quoted(out, utf8::sanitize(description));
-    if (with_icons) {
-        out += R"(,"icons":)" + rpc::to_text(icons_of(tools::own_name(tool)));
+    const auto icons = with_icons ? icons_of(tools::own_name(tool)) : nlohmann::json();
+    if (!icons.empty()) {
+        out += R"(,"icons":)" + rpc::to_text(icons);
     }
     out += R"(,"inputSchema":)";
     out += tool.input_schema;

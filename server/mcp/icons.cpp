@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace berth::mcp {
 namespace {
@@ -45,7 +45,7 @@ nlohmann::json icons_of(std::string_view drawing)
 {
     const auto* const found = std::ranges::find(drawings, drawing, &Drawing::name);
     if (found == drawings.end()) {
-        throw std::out_of_range("no drawing of " + std::string(drawing));
+        return nlohmann::json::array();
     }
     // A colour that is seen on white and on black alike, so one drawing does for both themes.
     std::string svg = R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" )"
@@ -55,6 +55,13 @@ nlohmann::json icons_of(std::string_view drawing)
     return {{{"src", "data:image/svg+xml;base64," + base64_encode(svg)},
              {"mimeType", "image/svg+xml"},
              {"sizes", {"any"}}}};
+}
+
+void put_icons(nlohmann::json& object, std::string_view drawing, const RequestContext& context)
+{
+    if (auto icons = icons_of(drawing); !icons.empty() && context.client().knows_icons) {
+        object["icons"] = std::move(icons);
+    }
 }
 
 } // namespace berth::mcp

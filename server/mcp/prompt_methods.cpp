@@ -87,9 +87,7 @@ std::string list_prompts(const std::vector<Prompt>& prompts, const RequestContex
                                            {"description", each.description},
                                            {"required", each.required}});
         }
-        if (context.client().knows_icons && !prompt.drawing.empty()) {
-            object["icons"] = icons_of(prompt.drawing);
-        }
+        put_icons(object, prompt.drawing, context);
         members["prompts"].push_back(std::move(object));
     }
     return result_of(members, context.era(), identity, cached_long);

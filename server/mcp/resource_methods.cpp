@@ -24,13 +24,6 @@ void put(json& object, const char* key, const std::string& text)
     }
 }
 
-void put_icons(json& object, const std::string& drawing, const RequestContext& context)
-{
-    if (!drawing.empty() && context.client().knows_icons) {
-        object["icons"] = icons_of(drawing);
-    }
-}
-
 json described(const Resource& resource, const RequestContext& context)
 {
     json object{{"uri", resource.uri}, {"name", utf8::sanitize(resource.name)}};
