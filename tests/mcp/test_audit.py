@@ -276,22 +276,43 @@ class StdioTest(AuditBench):
 
 
 class HttpTest(OperatorBench, AuditBench):
+    def serve_audited(self, *arguments):
+        """From here on every request that has a line waits for it: lines follow their answers, each on a
+        thread of its own, and that of the next request may come before it."""
+        self.serve_operators("--audit-log", str(self.path), *arguments)
+        for name in ("call", "tool", "legacy", "operate"):
+            setattr(self, name, self.with_its_line(getattr(self, name)))
+
+    def with_its_line(self, ask):
+        def asked(*arguments, **how):
+            before = self.written()
+            answer = ask(*arguments, **how)
+            self.wait_for(lambda: self.written() > before)
+            return answer
+        return asked
+
+    def tool(self, command, **how):
+        return self.modern("tools/call", {"name": "bash_exec", "arguments": {"command": command}},
+                           **how, **bearer("berth_alice"))
+
+    def legacy(self, message, headers):
+        return self.send(message, headers)
+
+    def operate(self, *arguments, **how):
+        return self.json(*arguments, **how)
+
     def test_callers_and_operators_are_told_apart_and_a_trace_goes_with_its_call(self):
-        self.serve_operators("--audit-log", str(self.path), "--log-level", "debug", "--log-format",
-                             "json")
+        self.serve_audited("--log-level", "debug", "--log-format", "json")
         self.call("bash_exec", command="true", **self.as_alice("work"))
-        self.modern("tools/call", {"name": "bash_exec", "arguments": {"command": ":"}},
-                    Traceparent=TRACE, **bearer("berth_alice"))
+        self.tool(":", Traceparent=TRACE)
         own = TRACE.replace("00f067aa0ba902b7", "1111111111111111")
-        self.modern("tools/call", {"name": "bash_exec", "arguments": {"command": ":"}},
-                    meta={"traceparent": own}, Traceparent=TRACE, **bearer("berth_alice"))
+        self.tool(":", meta={"traceparent": own}, Traceparent=TRACE)
         for wrong in ("00-0-0-0", TRACE + "-more", TRACE.upper()):
-            self.modern("tools/call", {"name": "bash_exec", "arguments": {"command": ":"}},
-                        Traceparent=wrong, **bearer("berth_alice"))
+            self.tool(":", Traceparent=wrong)
         session = self.initialize(headers=bearer("berth_alice"))
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                 "params": {"name": "bash_exec", "arguments": {"command": "echo old"}}}
-        self.send(call, {**session, "traceparent": TRACE})
+        self.legacy(call, {**session, "traceparent": TRACE})
         lines = self.lines(7)
         self.assertEqual([line.get("traceparent") for line in lines],
                          [None, TRACE, own, None, None, None, TRACE])
@@ -303,7 +324,7 @@ class HttpTest(OperatorBench, AuditBench):
         for line in lines:
             self.assertEqual(logged[line["request"]].get("traceparent"), line.get("traceparent"))
         key = self.json("GET", "/sessions")[0]["key"]
-        self.json("DELETE", f"/sessions/{key}")
+        self.operate("DELETE", f"/sessions/{key}")
         did = self.lines(8)[-1]
         self.assertEqual((did["principal"], did["tool"], did["session"], did["outcome"]),
                          ("olga", "sessions.kill", key, "ok"))
@@ -312,13 +333,13 @@ class HttpTest(OperatorBench, AuditBench):
         self.assertNotIn("berth_alice", self.path.read_text() + self.log())
 
     def test_what_an_operator_did_is_told_with_whose_session_it_was_and_what_became_of_it(self):
-        self.serve_operators("--audit-log", str(self.path), "--log-format", "json")
+        self.serve_audited("--log-format", "json")
         self.call("bash_exec", command="true", **self.as_alice("work"))
         key = self.json("GET", "/sessions")[0]["key"]
-        self.json("POST", "/sessions/work/pause?principal=bob", 404)
-        self.json("DELETE", f"/sessions/{key}?save=false", headers={"Traceparent": TRACE})
-        self.json("DELETE", "/sessions/work?principal=alice&purge=true")
-        self.json("DELETE", "/sessions/work?principal=alice&backend=moon", 400)
+        self.operate("POST", "/sessions/work/pause?principal=bob", 404)
+        self.operate("DELETE", f"/sessions/{key}?save=false", headers={"Traceparent": TRACE})
+        self.operate("DELETE", "/sessions/work?principal=alice&purge=true")
+        self.operate("DELETE", "/sessions/work?principal=alice&backend=moon", 400)
         paused, ended, purged, elsewhere = self.lines(5)[1:]
 
         def told(line):
@@ -337,10 +358,10 @@ class HttpTest(OperatorBench, AuditBench):
                          [("bob", ""), ("alice", "false"), ("alice", "true"), ("alice", "false")])
 
     def test_an_operator_s_line_never_has_the_key_of_another_s_session_for_a_name(self):
-        self.serve_operators("--audit-log", str(self.path))
+        self.serve_audited()
         self.call("bash_exec", command="true", **self.as_alice("work"))
         key = self.json("GET", "/sessions")[0]["key"]
-        self.json("DELETE", f"/sessions/{key}?principal=bob", 404)
+        self.operate("DELETE", f"/sessions/{key}?principal=bob", 404)
         line = self.lines(2)[1]
         self.assertEqual((line["of"], line["outcome"]), ("bob", "not_found"))
         self.assertNotIn("key", line)
@@ -349,6 +370,7 @@ class HttpTest(OperatorBench, AuditBench):
         self.serve_operators("--audit-log", str(self.path))
         for number in range(3):
             self.call("bash_exec", command="true", **self.as_alice())
+        self.lines(3)
         size = self.path.stat().st_size
         # No file of the server's grows beyond the size that the log has, as on a full disk.
         resource.prlimit(self.server.pid, resource.RLIMIT_FSIZE, (size + 20, size + 20))

@@ -1,9 +1,13 @@
 #include "sandbox/base/error.hpp"
 #include "server/http/call_counts.hpp"
 #include "server/http/metrics.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/server/http/tenant_bench.hpp"
 
 #include <doctest/doctest.h>
+
+#include <future>
+#include <string>
 
 #include <sys/socket.h>
 
@@ -139,6 +143,29 @@ TEST_CASE("sessions are counted by state, and their machines not asked with each
     CHECK(has_line(text, "berth_http_connections_limit 1024"));
     (void)metrics.text();
     CHECK(bench.asked == 1);
+}
+
+TEST_CASE("calls beyond those that are worked on are told as waiting, until they are not")
+{
+    constexpr int limit = 64;
+    MetricsBench bench;
+    auto metrics = bench.make();
+    const auto shows = [&](int working, int waiting) {
+        return [&metrics, working, waiting] {
+            const auto text = metrics.text();
+            return has_line(text, "berth_calls_in_flight " + std::to_string(working)) &&
+                   has_line(text, "berth_calls_waiting " + std::to_string(waiting));
+        };
+    };
+    CHECK(shows(0, 0)());
+    std::promise<void> end;
+    const auto ended = end.get_future().share();
+    for (int i = 0; i < limit + 3; ++i) {
+        bench.bench.pool.run([ended] { ended.wait(); });
+    }
+    CHECK(berth::tests::becomes_true(shows(limit, 3)));
+    end.set_value();
+    CHECK(berth::tests::becomes_true(shows(0, 0)));
 }
 
 TEST_CASE("metrics are there while nothing else is")
