@@ -131,7 +131,7 @@ std::string read_resource(Resources& resources, const RequestContext& context,
     } else {
         text += R"(,"blob":")" + base64_encode(content.bytes) + '"';
     }
-    content.bytes = {}; // twice is enough to hold
+    std::string().swap(content.bytes); // twice is enough to hold; `= {}` would free nothing
     text += "}]";
     text += cache_members(context.era(), cached_not);
     return text + '}';

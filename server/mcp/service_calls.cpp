@@ -4,6 +4,7 @@
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/visible.hpp"
 #include "server/mcp/parameters.hpp"
+#include "server/mcp/result_room.hpp"
 #include "server/mcp/results.hpp"
 #include "server/mcp/service.hpp"
 #include "tools/call_identity.hpp"
@@ -24,9 +25,6 @@ namespace berth::mcp {
 namespace {
 
 using nlohmann::json;
-
-/// Of a result that is large, until others have left: as long as a command waits for its turn.
-constexpr std::chrono::seconds patience_for_room{3};
 
 /// They may be left out.
 const json& arguments_of(const json& params)
@@ -215,7 +213,7 @@ void Service::call(const ProtocolTool& tool, const RequestContext& context)
     } catch (const Error& error) {
         reply = tool_failure(error, {}, context.era(), configuration_.identity);
     }
-    context.call()->reply(reply);
+    context.call()->reply(std::move(reply));
 }
 
 void Service::check_capabilities(const std::string& tool, const json& capabilities) const
@@ -265,9 +263,9 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
     std::string message;
     auto receipt = std::make_shared<sandbox::Receipt>();
     try {
-        auto result =
-            configuration_.run(tool, arguments, call->stop_token(), told, progress,
-                               [&](std::size_t bytes) { call->hold(bytes, patience_for_room); });
+        ResultRoom room(*call, tool, *configuration_.settings());
+        auto result = configuration_.run(tool, arguments, call->stop_token(), told, progress,
+                                         [&](std::size_t bytes) { room.take(bytes); });
         take_end(report, result.data.get());
         auto notices = told.notices;
         if (result.unsuccessful.empty()) {
@@ -278,12 +276,12 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
         }
         auto taken = std::move(result.receipt);
         reply = tool_result(std::move(result), notices, tool.bodies, era, configuration_.identity);
+        room.take_for(reply);
         *receipt = std::move(taken); // what a failure below would not have told is not acknowledged
     } catch (const std::exception& failure) {
         const auto* error = dynamic_cast<const Error*>(&failure);
         report.outcome = to_string(error != nullptr ? error->code() : ErrorCode::internal);
-        message = failure.what();
-        report.message = message;
+        report.message = message = failure.what();
         // The sender never sees how a call ended that it had cancelled.
         const auto times = call->stop_token().stop_requested()
                                ? 0
@@ -292,7 +290,7 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
                              {.tool = tools::own_name(tool), .times = times});
     }
     log_end(context, told.notices, report);
-    const bool sent = call->reply(reply);
+    const bool sent = call->reply(std::move(reply));
     if (!sent && !told.notices.empty()) {
         configuration_.untold(std::exchange(told, {}));
     }

@@ -85,9 +85,11 @@ void Call::hold(std::size_t bytes, std::chrono::milliseconds patience)
     }
 }
 
-bool Call::reply(const std::string& result)
+bool Call::reply(std::string result)
 {
-    return answer(result_message(message_.id, result));
+    auto text = result_message(message_.id, result);
+    std::string().swap(result); // a peer that does not read may hold the answer up: once is enough
+    return answer(std::move(text));
 }
 
 bool Call::fail(const ProtocolError& error)

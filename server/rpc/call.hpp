@@ -53,7 +53,7 @@ class Call {
     void hold(std::size_t bytes, std::chrono::milliseconds patience = {});
 
     /// `result` is JSON text. False when the call was answered or cancelled before.
-    bool reply(const std::string& result);
+    bool reply(std::string result);
     bool fail(const ProtocolError& error);
 
     /// Of the answer: see Sink. Said after it was sent.

@@ -91,7 +91,7 @@ Message take_message(json&& message)
 std::string result_message(const Id& id, const std::string& result)
 {
     std::string text;
-    text.reserve(result.size() + id.size() + 40);
+    text.reserve(result.size() + id.size() + 40); // and for the line's end, which a sink adds
     text += R"({"jsonrpc":"2.0","id":)";
     text += id;
     text += R"(,"result":)";

@@ -4,6 +4,7 @@
 #include "server/rpc/worker_pool.hpp"
 #include "server/transport/http_library.hpp"
 #include "server/transport/http_message.hpp"
+#include "server/transport/http_socket.hpp"
 #include "server/transport/http_traffic.hpp"
 
 #include <atomic>
@@ -27,6 +28,8 @@ struct HttpSettings {
     std::chrono::milliseconds head_time{10'000};
     std::chrono::milliseconds body_time{120'000};
     std::chrono::milliseconds idle_time{75'000}; ///< of a connection without a request
+    /// Of a peer, to read a piece of its answer.
+    std::chrono::milliseconds write_time = HttpSocket::write_time;
 };
 
 /// Accepts connections and has each request answered. A connection that waits for its next request

@@ -30,8 +30,8 @@ bool wait_for(int socket, short events, const Deadline& deadline)
 
 } // namespace
 
-HttpSocket::HttpSocket(UniqueFd socket, HttpTraffic* traffic)
-    : socket_(std::move(socket)), traffic_(traffic), unread_(socket_.get())
+HttpSocket::HttpSocket(UniqueFd socket, HttpTraffic* traffic, std::chrono::milliseconds patience)
+    : socket_(std::move(socket)), traffic_(traffic), patience_(patience), unread_(socket_.get())
 {
 }
 
@@ -127,7 +127,7 @@ bool HttpSocket::write(std::string_view data)
         } else if (count == 0) {
             return false;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            if (!wait_for(socket_.get(), POLLOUT, Deadline::after(write_patience))) {
+            if (!wait_for(socket_.get(), POLLOUT, Deadline::after(patience_))) {
                 return false;
             }
         } else if (errno != EINTR) {

@@ -21,10 +21,11 @@ namespace berth::transport {
 class HttpSocket {
   public:
     /// What a peer may take to read a piece of an answer: then it is taken for gone.
-    static constexpr std::chrono::seconds write_patience{30};
+    static constexpr std::chrono::milliseconds write_time{30'000};
 
     /// `traffic`: counts what goes over it, and outlives it; null: nobody does.
-    explicit HttpSocket(UniqueFd socket, HttpTraffic* traffic = nullptr);
+    explicit HttpSocket(UniqueFd socket, HttpTraffic* traffic = nullptr,
+                        std::chrono::milliseconds patience = write_time);
 
     enum class Head : unsigned char {
         whole,
@@ -43,7 +44,7 @@ class HttpSocket {
     /// Waits for at least one byte. 0: the peer has closed; -1: too late, or broken.
     [[nodiscard]] ssize_t read(char* data, std::size_t size);
 
-    /// False: the peer is gone, or has read nothing for `write_patience`.
+    /// False: the peer is gone, or has read nothing for as long as it may.
     bool write(std::string_view data);
 
     /// Whether something was read that is not taken yet.
@@ -73,6 +74,7 @@ class HttpSocket {
 
     UniqueFd socket_;
     HttpTraffic* traffic_;
+    std::chrono::milliseconds patience_;
     Unread unread_;
     std::string ahead_;     ///< what was read
     std::size_t taken_ = 0; ///< so much of it

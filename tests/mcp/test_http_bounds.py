@@ -29,12 +29,12 @@ end"""
 
 
 class BoundsBench(HttpBench):
-    def serve_two(self):
+    def serve_two(self, **env):
         """Principals, of which the first may have as many calls at once as it likes."""
         self.serve(auth=("--token-file", token_file(
             self.state.path / "tokens.toml",
             a={"token": "t", "principal": "p", "calls": 1000}, b={"token": "u", "principal": "q"})),
-            env={"BERTH_RPC_IN_FLIGHT": "256"})
+            env={"BERTH_RPC_IN_FLIGHT": "256", **env})
 
     def ask_and_take_nothing(self, method, params, name, headers):
         """The connections of so many that ask for the same."""
@@ -112,6 +112,56 @@ class PictureTest(BoundsBench):
         with concurrent.futures.ThreadPoolExecutor(8) as readers:
             answers = list(readers.map(lambda _: self.modern("tools/call", params, **headers), range(16)))
         self.assertEqual([len(answer.result["content"]) for answer in answers], [2] * 16)
+
+
+class TextTest(BoundsBench):
+    """Results that are text, as large as an operator can have them, of which JSON makes twice that."""
+    SIZE = 400_000
+
+    def setUp(self):
+        super().setUp()
+        self.serve_two(BERTH_READ_BUDGET=str(self.SIZE), BERTH_OUTPUT_BUDGET=str(self.SIZE),
+                       BERTH_READ_LIMIT="100000", BERTH_GREP_LIMIT="100000",
+                       BERTH_SESSION_CALLS="64")
+        self.headers = {**bearer("t"), "Accept": JSON}
+        self.call("bash_exec", self.headers, command="for i in $(seq 4000); do printf '%099d\\n' 0; done | "
+                  "tr 0 '\"' >~/text")
+
+    def ask_many(self, name, **arguments):
+        """The errors that they are told, and how many MB the server grew by."""
+        params = {"name": name, "arguments": arguments}
+        size = len(self.modern("tools/call", params, **self.headers).body)
+        self.assertGreater(size, self.SIZE)
+        before = self.resident("VmHWM")
+        waiting = self.ask_and_take_nothing("tools/call", params, name, self.headers)
+        self.assertEqual(self.modern("tools/list", **bearer("u")).status, 200)
+        heads = [connection.head() for connection in waiting]
+        more = self.resident("VmHWM") - before
+        told = [json.loads(connection.file.read(int(each["content-length"])))["result"]["_meta"]["berth/error"]
+                for connection, (_, each) in zip(waiting, heads) if int(each["content-length"]) < self.SIZE]
+        print(f"{READERS} results of {name}, {size // 1000} kB each, that nobody takes, {len(told)} told to "
+              f"wait: {more:.0f} MB more", file=sys.stderr)
+        for connection in waiting:
+            connection.close()
+        self.wait_for(lambda: not self.modern("tools/call", params, **self.headers).tool.is_error, timeout=20)
+        return told, more
+
+    def check_share(self, name, **arguments):
+        told, more = self.ask_many(name, **arguments)
+        self.assertEqual({error["code"] for error in told}, {"busy"})
+        self.assertGreaterEqual(READERS - len(told), 20)
+        self.assertLess(more, SHARE + 100)  # and what is made at the moment
+
+    def test_what_is_read_stays_within_a_principal_s_share(self):
+        self.check_share("read_file", path="~/text")
+
+    def test_what_is_found_does_too(self):
+        self.check_share("grep_files", pattern=".", path="~/text")
+
+    def test_a_command_that_ran_is_told_of_however_many_do_not_listen(self):
+        told, more = self.ask_many("bash_exec", command="cat ~/text")
+        self.assertEqual(told, [])
+        self.assertLess(more, READERS * 2 * self.SIZE / 1e6 + 60)
 
 
 class PlaceTest(HttpBench):

@@ -137,6 +137,24 @@ TEST_CASE("a stream whose peer goes away ends, and is told as not written")
     CHECK(becomes_true([&] { return bench.server().connections() == 0; }));
 }
 
+TEST_CASE("a peer that reads nothing for so long is taken for gone, and nothing is kept for it")
+{
+    constexpr std::size_t more_than_a_kernel_takes = 32UL << 20U;
+    HttpBench bench({.body = more_than_a_kernel_takes, .write_time = 500ms});
+    auto deaf = bench.connect();
+    REQUIRE(deaf.say(http_post("/echo", std::string(more_than_a_kernel_takes, 'x'))));
+    CHECK(becomes_true([&] { return bench.handler.answered == 1; }));
+    auto other = bench.connect(); // who need not wait for it
+    CHECK(other.ask(http_post("/echo", "y")).body == "POST /echo y");
+    CHECK(becomes_true([&] { return bench.handler.lost == 1; }));
+    CHECK(becomes_true([&] { return bench.server().connections() == 1; }));
+    CHECK(bench.server().body_bytes() == 0);
+    const auto cut = deaf.answer();
+    CHECK(cut.status == 200);
+    CHECK(cut.body.size() < more_than_a_kernel_takes / 2);
+    CHECK(berth::transport::HttpSettings().write_time == 30s); // as docs/http.md has it
+}
+
 TEST_CASE("a stream that breaks is cut off, and told as not written")
 {
     HttpBench bench;
