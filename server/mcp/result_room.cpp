@@ -1,7 +1,5 @@
 #include "server/mcp/result_room.hpp"
 
-#include "sandbox/base/error.hpp"
-
 #include <algorithm>
 #include <chrono>
 
@@ -42,11 +40,8 @@ void ResultRoom::take_for(const std::string& result)
     const auto missing = result.size() - held_;
     if (only_reads_) {
         take(missing);
-        return;
-    }
-    try {
-        call_.hold(missing);
-    } catch (const Error&) { // told all the same
+    } else {
+        call_.try_hold(missing); // told all the same
     }
 }
 

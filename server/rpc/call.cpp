@@ -85,6 +85,11 @@ void Call::hold(std::size_t bytes, std::chrono::milliseconds patience)
     }
 }
 
+bool Call::try_hold(std::size_t bytes)
+{
+    return answers_->hold(bytes) && (!room_ || room_(bytes));
+}
+
 bool Call::reply(std::string result)
 {
     auto text = result_message(message_.id, result);

@@ -52,6 +52,9 @@ class Call {
     /// where there is no room for so long, or the call is cancelled meanwhile.
     void hold(std::size_t bytes, std::chrono::milliseconds patience = {});
 
+    /// The same at once, for what is held in any case: false where it could not be counted.
+    bool try_hold(std::size_t bytes);
+
     /// `result` is JSON text. False when the call was answered or cancelled before.
     bool reply(std::string result);
     bool fail(const ProtocolError& error);
