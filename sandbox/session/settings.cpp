@@ -34,7 +34,7 @@ Settings with_later(Settings running, const Settings& later)
 {
     const auto workspace = running.save_on_end.workspace;
     const bool was_told = running.told_retention.has_value();
-    static_cast<Conditions&>(running) = later;
+    static_cast<Conditions&>(running) = static_cast<const Conditions&>(later);
     running.save_on_end.workspace = workspace;
     running.asked.insert(later.asked.begin(), later.asked.end());
     taken_as_it_is(running) = taken_as_it_is(later);
