@@ -52,13 +52,21 @@ struct Filter {
     friend bool operator==(const Filter&, const Filter&) = default;
 };
 
-/// Of a network that is not none, where the backend can keep commands to a part of it: addresses,
+/// Of the host's network, where the backend can keep commands to a part of it: addresses,
 /// ranges and domains. What is allowed is, though it be denied.
 struct Outbound {
     std::vector<std::string> allow; ///< empty: all that is not denied
     std::vector<std::string> deny;  ///< empty, with `allow`: everything else
 
     friend bool operator==(const Outbound&, const Outbound&) = default;
+};
+
+/// What a machine reaches, whole: `outbound` where the network is the host's, `filter` where it is
+/// filtered.
+struct Reachable {
+    Network network = Network::none;
+    Outbound outbound{};
+    Filter filter{};
 };
 
 struct Limits {
@@ -330,10 +338,7 @@ class Backend {
 
     /// Has a living machine reach what is said, from now on. Throws Error: what it can reach is not
     /// known then.
-    virtual void change_network(const MachineRecord& /*record*/, Network /*network*/,
-                                const Outbound& /*outbound*/)
-    {
-    }
+    virtual void change_network(const MachineRecord& /*record*/, const Reachable& /*reachable*/) {}
 
     /// The home that a key has on this host, as people look for it; empty where there is none.
     [[nodiscard]] virtual std::string find_home(const std::string& /*key_hash*/) { return {}; }

@@ -16,11 +16,27 @@ constexpr std::size_t most_mounts = 12;
 /// Bytes of the reason in each tool's description.
 constexpr std::size_t most_reason = 400;
 
-std::string network_sentence(sandbox::Network network)
+/// Which shares no memory, no processor and no network with the server's host.
+bool is_machine_of_its_own(const std::vector<sandbox::Layer>& layers)
 {
-    return network == sandbox::Network::none
-               ? "It has no network: downloads, package indexes and web requests fail."
-           : network == sandbox::Network::filtered
+    return std::ranges::any_of(layers, [](const sandbox::Layer& layer) {
+        return layer.name == "microvm" && layer.in_force;
+    });
+}
+
+/// Of one of its own that is filtered: nobody tells what was denied.
+std::string network_sentence(sandbox::Network network, bool is_its_own)
+{
+    if (network == sandbox::Network::none) {
+        return "It has no network: downloads, package indexes and web requests fail.";
+    }
+    if (is_its_own) {
+        return network == sandbox::Network::filtered
+                   ? "It reaches only what its operator allows: other connections end without an "
+                     "answer, which is a rule and not a broken network."
+                   : "It reaches the internet, as far as its operator allows.";
+    }
+    return network == sandbox::Network::filtered
                ? "It reaches only what its operator allows, and only through the proxy that "
                  "HTTP_PROXY and HTTPS_PROXY name; what is denied is listed in the result of the "
                  "command."
@@ -117,14 +133,6 @@ std::string advice(const mcp::Catalog& catalog)
            "to one that says they end; any other such line is output.";
 }
 
-/// Which shares no memory and no processor with the server's host.
-bool is_machine_of_its_own(const std::vector<sandbox::Layer>& layers)
-{
-    return std::ranges::any_of(layers, [](const sandbox::Layer& layer) {
-        return layer.name == "microvm" && layer.in_force;
-    });
-}
-
 /// Names only what holds: a model that is told of a limit plans with it.
 std::string limits_sentence(const sandbox::Limits& limits,
                             const std::vector<sandbox::Layer>& layers)
@@ -184,7 +192,7 @@ std::string make_instructions(const Options& options, const session::SessionFact
             "machine, so use only these for its files. Its home is /home/user; relative paths "
             "start at the session's working directory, which a command's cd changes. ";
     text += template_sentence(facts.template_name);
-    text += network_sentence(facts.network) + ' ';
+    text += network_sentence(facts.network, is_machine_of_its_own(backend.limit_layers())) + ' ';
     text += mounts_sentence(facts.mounts);
     text += limits_sentence(facts.limits, backend.limit_layers()) + ' ';
     text += lifetime_sentence(options, facts, backend, catalog) + '\n';

@@ -2,6 +2,7 @@
 #include "sandbox/e2b/box_request.hpp"
 #include "sandbox/e2b/doctor.hpp"
 #include "sandbox/e2b/e2b_backend.hpp"
+#include "sandbox/e2b/filter_rules.hpp"
 #include "sandbox/e2b/outbound_rules.hpp"
 #include "sandbox/local/doctor.hpp"
 #include "sandbox/local/local_backend.hpp"
@@ -55,6 +56,21 @@ bool is_e2b(const Options& options)
     return options.backend == "e2b";
 }
 
+/// What E2B's firewall cannot keep.
+void check_filter(const Options& options)
+{
+    if (options.sessions.network != berth::sandbox::Network::filtered) {
+        return;
+    }
+    const auto& [allow, deny, inner] = options.sessions.filter;
+    const auto check = [&](std::string_view key, const berth::sandbox::Filter& part) {
+        check_setting(options, key, [&] { (void)berth::e2b::outbound_of(part); });
+    };
+    check("filter.private", {.allow = {}, .deny = {}, .inner = inner});
+    check("filter.allow", {.allow = allow, .deny = {}, .inner = {}});
+    check("filter.deny", {.allow = allow, .deny = deny, .inner = {}});
+}
+
 /// At the start, and when the settings have changed: else the first call would be the first to say
 /// so.
 void check_places(const Options& options)
@@ -69,6 +85,7 @@ void check_places(const Options& options)
         check_setting(options, "e2b.deny_out",
                       [&] { berth::e2b::require_outbound({.allow = {}, .deny = outbound.deny}); });
         check_setting(options, "e2b.allow_out", [&] { berth::e2b::require_outbound(outbound); });
+        check_filter(options);
         return;
     }
     const auto& sessions = options.sessions;

@@ -1,6 +1,7 @@
 #include "sandbox/e2b/box_request.hpp"
 
 #include "sandbox/command_environment.hpp"
+#include "sandbox/e2b/filter_rules.hpp"
 #include "sandbox/e2b/outbound_rules.hpp"
 #include "sandbox/e2b/running_box.hpp"
 #include "sandbox/spec_for_guest.hpp"
@@ -39,11 +40,14 @@ std::chrono::seconds first_limit(const sandbox::MachineSpec& spec)
     return std::min(RunningBox::limit_for({}, idle_time(spec)), RunningBox::most_of_every_plan);
 }
 
-BoxNetwork box_network(sandbox::Network network, const sandbox::Outbound& outbound)
+BoxNetwork box_network(const sandbox::Reachable& reachable)
 {
-    if (network == sandbox::Network::none) {
+    if (reachable.network == sandbox::Network::none) {
         return {.internet = false, .allow_out = {}, .deny_out = {}};
     }
+    const auto outbound = reachable.network == sandbox::Network::filtered
+                              ? outbound_of(reachable.filter)
+                              : reachable.outbound;
     BoxNetwork all{.internet = true, .allow_out = outbound.allow, .deny_out = outbound.deny};
     if (!all.allow_out.empty() && all.deny_out.empty()) {
         all.deny_out.emplace_back(everything);
@@ -65,7 +69,8 @@ BoxRequest box_request(const sandbox::MachineSpec& spec, const std::string& owne
     // Also of a server's alone, which would else lose its files as soon as its client thinks for
     // longer than the limit. It is ended with its server, or by whoever clears up after that.
     request.auto_pause = true;
-    request.network = box_network(spec.network, spec.outbound);
+    request.network =
+        box_network({.network = spec.network, .outbound = spec.outbound, .filter = spec.filter});
     return request;
 }
 
@@ -75,8 +80,11 @@ protocol::GuestConfig guest_config(const sandbox::MachineSpec& spec)
     config.home = home;
     config.user = user;
     config.writable_roots = {"/tmp"};
+    // A filtered network is E2B's to keep: no proxy of berth's is there.
+    const auto seen =
+        spec.network == sandbox::Network::none ? spec.network : sandbox::Network::host;
     config.environment =
-        sandbox::command_environment({.home = home, .user = user}, spec.environment, spec.network);
+        sandbox::command_environment({.home = home, .user = user}, spec.environment, seen);
     config.spill_directory = "/var/tmp/berth";
     config.limit_nproc = spec.limits.pids;
     // When it pauses and ends is E2B's matter, and the servers': the guest sleeps with the rest.

@@ -27,8 +27,8 @@ void require_no_mounts(const std::vector<sandbox::Mount>& mounts);
 /// For how long a fresh one is given.
 [[nodiscard]] std::chrono::seconds first_limit(const sandbox::MachineSpec& spec);
 
-/// What it may reach. An allowed list alone keeps everything else from it.
-[[nodiscard]] BoxNetwork box_network(sandbox::Network network, const sandbox::Outbound& outbound);
+/// What it may reach. An allowed list alone keeps everything else from it. Throws as outbound_of().
+[[nodiscard]] BoxNetwork box_network(const sandbox::Reachable& reachable);
 
 /// `owner`: empty: it is not marked. Throws as require_no_mounts().
 [[nodiscard]] BoxRequest box_request(const sandbox::MachineSpec& spec,

@@ -72,8 +72,7 @@ class E2bBackend : public sandbox::Backend {
 
     [[nodiscard]] bool changes_networks() const noexcept override { return true; }
 
-    void change_network(const MachineRecord& record, sandbox::Network network,
-                        const sandbox::Outbound& outbound) override;
+    void change_network(const MachineRecord& record, const sandbox::Reachable& reachable) override;
 
     [[nodiscard]] std::map<std::string, std::string>
     home_of(const MachineRecord& record) const override
@@ -203,7 +202,9 @@ E2bBackend::make_in_home(const MachineSpec& spec, const BoxHome& home, const Box
     const auto box = wake_own(home, found, first_limit(spec));
     try {
         // Before anything is started in it: it has what its last machine's server asked for.
-        set_network(home.id, box_network(spec.network, spec.outbound));
+        set_network(home.id, box_network({.network = spec.network,
+                                          .outbound = spec.outbound,
+                                          .filter = spec.filter}));
         return install(spec, box, home);
     } catch (...) {
         if (!home.number.empty() || found.state == BoxState::paused) {
@@ -449,8 +450,7 @@ std::unique_ptr<sandbox::Machine> E2bBackend::adopt(const std::string& id, const
 }
 
 /// Awake, which E2B wants for it.
-void E2bBackend::change_network(const MachineRecord& record, sandbox::Network network,
-                                const sandbox::Outbound& outbound)
+void E2bBackend::change_network(const MachineRecord& record, const sandbox::Reachable& reachable)
 {
     const auto home = e2b::home_of(record);
     const auto found = home ? find(*home) : std::nullopt;
@@ -458,7 +458,7 @@ void E2bBackend::change_network(const MachineRecord& record, sandbox::Network ne
         return; // what became of it the call finds out
     }
     static_cast<void>(wake_own(*home, *found, RunningBox::margin));
-    set_network(home->id, box_network(network, outbound));
+    set_network(home->id, box_network(reachable));
 }
 
 std::optional<std::chrono::seconds> E2bBackend::unused_for(const MachineRecord& record)

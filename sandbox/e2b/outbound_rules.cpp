@@ -3,37 +3,12 @@
 #include "sandbox/base/error.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
 namespace berth::e2b {
 namespace {
-
-/// With `/bits` or without.
-bool is_range(const std::string& text)
-{
-    const auto slash = text.find('/');
-    const auto address = text.substr(0, slash);
-    std::array<unsigned char, sizeof(in6_addr)> bytes{};
-    const bool v4 = ::inet_pton(AF_INET, address.c_str(), bytes.data()) == 1;
-    if (!v4 && ::inet_pton(AF_INET6, address.c_str(), bytes.data()) != 1) {
-        return false;
-    }
-    if (slash == std::string::npos) {
-        return true;
-    }
-    const std::string_view digits = std::string_view(text).substr(slash + 1);
-    unsigned bits = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits);
-    return error == std::errc() && end == digits.data() + digits.size() &&
-           bits <= (v4 ? 32U : 128U);
-}
 
 bool is_label(std::string_view text)
 {
@@ -73,25 +48,44 @@ bool is_domain(std::string_view text)
     throw Error(ErrorCode::invalid_argument, what, std::move(hint));
 }
 
+void require_taken(const std::string& key, const filter::Range& range, const std::string& text)
+{
+    if (!takes(range)) {
+        refuse_list(key + " has \"" + text + "\", which begins at no address",
+                    "E2B takes such a range as 0.0.0.0/0 alone, which is all addresses.");
+    }
+}
+
 } // namespace
+
+bool takes(const filter::Range& range)
+{
+    const auto base = range.base.to_text();
+    return (base != "0.0.0.0" && base != "::") || (range.base.is_v4() && range.prefix == 0);
+}
 
 void require_outbound(const sandbox::Outbound& outbound)
 {
     bool any_domain = false;
     for (const auto& each : outbound.allow) {
-        const bool range = is_range(each);
+        const auto range = filter::Range::parse(each);
         if (!range && !is_domain(each)) {
             refuse_list("e2b.allow_out has \"" + each + "\", which is no address, range or domain",
                         "Write it as 203.0.113.7, 203.0.113.0/24, pypi.org or *.pypi.org.");
         }
+        if (range) {
+            require_taken("e2b.allow_out", *range, each);
+        }
         any_domain = any_domain || !range;
     }
     for (const auto& each : outbound.deny) {
-        if (!is_range(each)) {
+        const auto range = filter::Range::parse(each);
+        if (!range) {
             refuse_list("e2b.deny_out has \"" + each + "\", which is no address and no range",
                         "Write it as 203.0.113.7 or 203.0.113.0/24; E2B denies no names. To let "
                         "commands reach some names alone, put those in e2b.allow_out.");
         }
+        require_taken("e2b.deny_out", *range, each);
     }
     if (any_domain && !outbound.deny.empty() &&
         std::ranges::find(outbound.deny, everything) == outbound.deny.end()) {

@@ -144,6 +144,7 @@ void MachineKeeper::set_unknown_conditions(Record& record) const
     auto& made = record.made_with.emplace(settings_);
     made.network = sandbox::Network::host;
     made.outbound = {};
+    made.filter = {};
     made.template_name.clear();
     made.home_retention = {};
     made.own_retention = false;

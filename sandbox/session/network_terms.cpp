@@ -15,7 +15,8 @@ namespace berth::session {
 namespace {
 
 constexpr std::chrono::seconds network_look_time{5};
-constexpr std::array<std::string_view, 3> of_network{"e2b.allow_out", "e2b.deny_out", "network"};
+constexpr std::array<std::string_view, 6> of_network{
+    "e2b.allow_out", "e2b.deny_out", "filter.allow", "filter.deny", "filter.private", "network"};
 
 bool asks_for_network(const Settings& settings)
 {
@@ -103,12 +104,18 @@ void MachineKeeper::settle_network(const Wanted& wanted, Record& record, sandbox
     }
     const auto asks = [&](std::string_view name) { return settings_.asked.contains(name); };
     auto& made = *record.made_with;
-    const auto network = asks("network") ? settings_.network : made.network;
-    sandbox::Outbound outbound = made.outbound;
+    sandbox::Reachable reachable{.network = asks("network") ? settings_.network : made.network,
+                                 .outbound = made.outbound,
+                                 .filter = made.filter};
+    auto& [network, outbound, filter] = reachable;
     outbound.allow = asks("e2b.allow_out") ? settings_.outbound.allow : outbound.allow;
     outbound.deny = asks("e2b.deny_out") ? settings_.outbound.deny : outbound.deny;
+    if (asks("network")) { // what is a filter's was checked to be of a filtered one
+        filter = settings_.filter;
+    }
     const bool held = wanted.held.get() == &sandbox;
-    const bool is_all = outbound.allow.empty() && outbound.deny.empty();
+    const bool is_all =
+        network == sandbox::Network::host && outbound.allow.empty() && outbound.deny.empty();
     const bool is_more =
         network != sandbox::Network::none && (made.network == sandbox::Network::none || is_all);
     if (is_more && !nobody_works_in(sandbox, held)) {
@@ -116,9 +123,10 @@ void MachineKeeper::settle_network(const Wanted& wanted, Record& record, sandbox
     }
     record.network_unsure = true;
     registry_.put(wanted.key, record);
-    backend_.change_network(record.machine, network, outbound);
+    backend_.change_network(record.machine, reachable);
     made.network = network;
     made.outbound = std::move(outbound);
+    made.filter = std::move(filter);
     record.network_unsure = false;
     registry_.put(wanted.key, record);
 }

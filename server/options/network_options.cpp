@@ -54,6 +54,12 @@ sandbox::Outbound pick_outbound(const Layers& layers, const Given& given, sandbo
                         ") are of a network, and there is none (network = \"none\")",
                     "Say --network host, which on E2B is the internet, or leave them out.");
     }
+    if (network == sandbox::Network::filtered) {
+        throw Error(ErrorCode::invalid_argument,
+                    "e2b.allow_out and e2b.deny_out (" + raw.origin +
+                        ") are of E2B's own network, and the network is filtered",
+                    "Say in filter.allow what is reached, or say --network host.");
+    }
     return outbound;
 }
 
@@ -90,16 +96,10 @@ sandbox::Filter pick_filter(const Layers& layers, const Given& given, sandbox::N
     if (network != sandbox::Network::filtered) {
         return {};
     }
-    const auto& origin = layers.raw("network").origin;
-    if (layers.choice("backend") == "e2b") {
-        throw Error(ErrorCode::invalid_argument,
-                    "network = \"filtered\" (" + origin + ") is of the local backend",
-                    "On E2B say --network host with e2b.allow_out and e2b.deny_out, which its "
-                    "firewall keeps.");
-    }
     if (filter.allow.empty()) {
         throw Error(ErrorCode::invalid_argument,
-                    "the network is filtered (" + origin + "), and filter.allow names nothing",
+                    "the network is filtered (" + layers.raw("network").origin +
+                        "), and filter.allow names nothing",
                     "Name what may be reached, such as filter.allow = [\"pypi.org\", "
                     "\"*.pythonhosted.org\"], or say --network none.");
     }

@@ -402,6 +402,18 @@ void show_limits(Options& options, const Layers& layers)
     show_limited(options.settings, "job", options.tools.job_timeout, layers);
 }
 
+/// Rules of a network that nobody asks for ask for nothing.
+void note_asked(Options& options)
+{
+    const bool is_filtered = options.sessions.network == sandbox::Network::filtered;
+    for (const auto& setting : options.settings) {
+        if (setting.origin != "default" && (is_filtered || !setting.key.starts_with("filter."))) {
+            options.sessions.asked.insert(setting.key == "default_workspace" ? "mount"
+                                                                             : setting.key);
+        }
+    }
+}
+
 } // namespace
 
 Environment process_environment()
@@ -432,12 +444,7 @@ Options make_options(const Given& given, const Environment& environment)
         session);
 
     options.sessions = make_session_settings(layers, given, options.session, environment);
-    for (const auto& setting : options.settings) {
-        if (setting.origin != "default") {
-            options.sessions.asked.insert(setting.key == "default_workspace" ? "mount"
-                                                                             : setting.key);
-        }
-    }
+    note_asked(options);
     options.e2b_lease = milliseconds(layers, "e2b.lease");
     options.tools = make_tool_settings(layers);
     show_limits(options, layers);

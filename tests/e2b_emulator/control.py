@@ -1,5 +1,6 @@
 """The control plane: what api.e2b.app answers."""
 
+import ipaddress
 import re
 import threading
 
@@ -36,10 +37,29 @@ def _number(body, name, default):
     return value
 
 
-def _require_denied(network):
-    """Names are known only of what is looked at, which nothing is that is not denied."""
-    names = [each for each in network.get("allowOut") or [] if not re.fullmatch(r"[0-9a-f.:/]+", each)]
-    if names and "0.0.0.0/0" not in (network.get("denyOut") or []):
+def _range_of(text):
+    """None of what is a name, or nothing."""
+    try:
+        return ipaddress.ip_interface(text)
+    except ValueError:
+        return None
+
+
+def _is_taken(text):
+    found = _range_of(text)
+    return found is not None and (not found.ip.is_unspecified or text == "0.0.0.0/0")
+
+
+def _require_rules(network):
+    """Names are allowed alone, and known only of what is looked at, which nothing is that is not denied."""
+    denied, allowed = network.get("denyOut") or [], network.get("allowOut") or []
+    for each in denied:
+        if not _is_taken(each):
+            raise Refusal(400, f"invalid denied CIDR {each}")
+    for each in allowed:
+        if _range_of(each) and not _is_taken(each):
+            raise Refusal(400, f"invalid allowed address {each}")
+    if not all(map(_range_of, allowed)) and "0.0.0.0/0" not in denied:
         raise Refusal(400, "When specifying allowed domains in allow out, you must include "
                       "'0.0.0.0/0' in deny out to block all other traffic.")
 
@@ -126,7 +146,7 @@ class Control:
             raise Refusal(400, "Timeout must be greater than 0")
         if wanted.get("autoPauseMemory") is False and (wanted.get("autoResume") or {}).get("enabled"):
             raise Refusal(400, "autoPauseMemory can't be false with autoResume")
-        _require_denied(wanted.get("network") or {})
+        _require_rules(wanted.get("network") or {})
         box = self._boxes.create(wanted, timeout, always_secured or bool(wanted.get("secure")))
         reply.json(201, self._sandbox(box))
 
@@ -195,7 +215,7 @@ class Control:
         if box.state != RUNNING:
             raise Refusal(404, f"Sandbox \"{box.id}\" doesn't exist or you don't have access to it")
         wanted = _body(request)
-        _require_denied(wanted)
+        _require_rules(wanted)
         box.internet = wanted.get("allow_internet_access")
         box.network = {name: wanted[name] for name in ("allowOut", "denyOut", "rules", "egressProxy")
                        if wanted.get(name)}

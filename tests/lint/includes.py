@@ -26,7 +26,7 @@ ALLOWED = {
     "sandbox/local": (*MODEL, "sandbox/local/*", "sandbox/filter"),
     "sandbox/local/launcher": (*MODEL, "sandbox/local", "sandbox/guest"),
     "sandbox/direct": MODEL,
-    "sandbox/e2b": MODEL,
+    "sandbox/e2b": (*MODEL, "sandbox/filter"),
     "schemas": (),
     "tests": EVERYTHING,
 }

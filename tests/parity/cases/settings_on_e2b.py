@@ -139,6 +139,68 @@ class SettingsOnE2bTest(ParityTest):
         self.output("true")
         self.assertEqual(self.network()[0], False)
 
+    def filtered(self, allow, **more):
+        return {"BERTH_NETWORK": "filtered", "BERTH_FILTER_ALLOW": allow, **more}
+
+    def reached(self):
+        allows, network = self.network()
+        self.assertEqual((allows in (None, True), network.get("denyOut")), (True, ["0.0.0.0/0"]))
+        return network["allowOut"]
+
+    def test_the_rules_of_a_filtered_network_are_e2b_s_from_the_first_moment(self):
+        """And are told as they were written; no proxy of berth's is told to commands."""
+        rules = self.filtered("pypi.org,*.pythonhosted.org,198.41.0.0/24:*", BERTH_FILTER_DENY="10.0.0.0/8")
+        self.berth = self.start("--session", "other", env=rules)
+        self.assertEqual(self.output("echo ${HTTPS_PROXY:-none}"), "none\n")
+        self.assertEqual(self.reached(), ["pypi.org", "*.pythonhosted.org", "198.41.0.0/24"])
+        found = self.berth.call_tool("session_info").data
+        self.assertEqual((found["network"], found["filter"]["deny"]), ("filtered", ["10.0.0.0/8"]))
+        self.assertIn("198.41.0.0/24:*", found["filter"]["allow"])
+
+    def test_other_rules_are_e2b_s_before_the_call_begins(self):
+        self.berth = self.start("--session", "other", env=self.filtered("pypi.org"))
+        self.output("echo kept >file")
+        for env, wanted in ((self.filtered("npmjs.org"), ["npmjs.org"]),
+                            ({}, ["npmjs.org"]),  # who asks for nothing takes what is there
+                            ({"BERTH_FILTER_ALLOW": "pypi.org"}, ["npmjs.org"])):  # rules of no network ask for none
+            with self.subTest(env):
+                self.berth.close()
+                self.berth = self.start("--session", "other", env=env)
+                found = self.run_command("cat file")
+                self.assertEqual(found.data["stdout"], "kept\n")
+                self.assertFalse(any("settings" in line for line in found.notices), found)
+                self.assertEqual(self.reached(), wanted)
+        for mode, wanted in (("none", (False, {})), ("host", (True, {}))):
+            self.berth.close()
+            self.berth = self.start("--session", "other", "--network", mode)
+            self.output("true")
+            self.assertEqual(self.network(), wanted)
+
+    def test_a_filtered_network_is_not_opened_while_a_server_is_there_that_asked_for_it(self):
+        """And is closed for one that had all."""
+        self.berth = self.start("--session", "other", "--network", "host")
+        self.output("true")
+        stricter = self.start("--session", "other", env=self.filtered("pypi.org"))
+        stricter.call_tool("bash_exec", {"command": "true"})
+        self.assertEqual(self.reached(), ["pypi.org"])
+        wider = self.start("--session", "other", "--network", "host")
+        found = wider.call_tool("bash_exec", {"command": "true"})
+        self.assertTrue(any("network" in line for line in found.notices), found)
+        self.assertEqual(self.reached(), ["pypi.org"])
+
+    def test_rules_that_e2b_cannot_keep_stop_the_start(self):
+        for more, words in (({"BERTH_FILTER_ALLOW": "pypi.org:443"}, ("ports 80 and 443", 'Write "pypi.org"')),
+                            ({"BERTH_FILTER_ALLOW": "198.41.0.0/24"}, ("to no ports", 'Write "198.41.0.0/24:*"')),
+                            ({"BERTH_FILTER_DENY": "*.org"}, ("though it be denied", "--backend local")),
+                            ({"BERTH_FILTER_PRIVATE": "10.0.0.0/8"}, ("no private network", "--backend local")),
+                            ({"BERTH_E2B_ALLOW_OUT": "pypi.org"}, ("the network is filtered", "filter.allow"))):
+            with self.subTest(more):
+                said = json.loads(self.command_line("config", "--json", status=2,
+                                                    env={**self.filtered("pypi.org"), **more}))
+                for word in words:
+                    self.assertIn(word, said["reason"] + said["remedy"])
+                self.assertIn(next(iter(more)), said["reason"])
+
     def test_lists_without_a_network_or_without_e2b_are_refused(self):
         for env, word in (({"BERTH_NETWORK": "none"}, "there is none"),
                           ({"BERTH_NETWORK": "host", "BERTH_BACKEND": "local"}, "kept by E2B alone")):

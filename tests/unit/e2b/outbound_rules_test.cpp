@@ -38,6 +38,7 @@ TEST_CASE("addresses, ranges and domains that E2B takes")
     CHECK(refusal({"pypi.org", "*.pypi.org", "a-b.example"}, {}).empty());
     CHECK(refusal({"pypi.org"}, {"10.0.0.0/8", "0.0.0.0/0"}).empty());
     CHECK(refusal({"1.2.3.4"}, {"10.0.0.0/8"}).empty());
+    CHECK(refusal({"0.0.0.0/0"}, {}).empty());
 }
 
 TEST_CASE("what E2B would refuse with each sandbox is refused at the start")
@@ -53,4 +54,9 @@ TEST_CASE("what E2B would refuse with each sandbox is refused at the start")
         CHECK(names(refusal({}, {wrong}), std::string("\"") + wrong + '"'));
     }
     CHECK(names(refusal({"pypi.org"}, {"10.0.0.0/8"}), "does not deny the rest"));
+    for (const auto* const nowhere : {"0.0.0.0", "0.0.0.0/8", "::", "::/0"}) {
+        CAPTURE(nowhere);
+        CHECK(names(refusal({nowhere}, {}), "e2b.allow_out"));
+        CHECK(names(refusal({}, {nowhere}), "begins at no address"));
+    }
 }

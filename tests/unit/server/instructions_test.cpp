@@ -124,6 +124,22 @@ TEST_SUITE("server/instructions")
                    "here"));
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a machine of its own is told of no network of the host's")
+    {
+        set("filter.allow", "pypi.org");
+        set("network", "filtered");
+        CHECK(says("only through the proxy that HTTP_PROXY and HTTPS_PROXY name"));
+        backend.limits = {{"microvm", true, ""}};
+        CHECK(says("other connections end without an answer, which is a rule"));
+        CHECK_FALSE(says("proxy"));
+        given.values.erase("filter.allow");
+        set("network", "host");
+        CHECK(says("It reaches the internet, as far as its operator allows. "));
+        CHECK_FALSE(says("network of its host"));
+        set("network", "none");
+        CHECK(says("It has no network"));
+    }
+
     TEST_CASE_FIXTURE(Fixture, "mounts are named, however many and whatever they are called")
     {
         given.values["mount"] = {.items = {directory / "machines" + ":/srv/one:rw",

@@ -47,10 +47,23 @@ TEST_CASE("rules that are none stop the start, and name the setting")
     CHECK(bench.refusal().empty());
 }
 
-TEST_CASE("a filtered network is of the local backend")
+TEST_CASE("lists of E2B's own network are none of a filtered one")
 {
     Bench bench;
-    bench.file("backend = \"e2b\"\nnetwork = \"filtered\"\n[filter]\nallow = [\"pypi.org\"]\n");
-    CHECK(has(bench.refusal(), "is of the local backend"));
-    CHECK(has(bench.refusal(), "e2b.allow_out"));
+    const std::string head = "backend = \"e2b\"\nnetwork = \"filtered\"\n";
+    const std::string rules = "[filter]\nallow = [\"pypi.org\"]\n";
+    bench.file(head + rules);
+    CHECK(bench.refusal().empty());
+    bench.file(head + "e2b.deny_out = [\"1.1.1.1\"]\n" + rules);
+    CHECK(has(bench.refusal(), "are of E2B's own network, and the network is filtered"));
+    CHECK(has(bench.refusal(), "Say in filter.allow what is reached"));
+}
+
+TEST_CASE("rules of a network that nobody asks for ask for nothing")
+{
+    Bench bench;
+    bench.file("[filter]\nallow = [\"pypi.org\"]\n");
+    const auto options = bench.make();
+    CHECK(options.sessions.filter.allow.empty());
+    CHECK_FALSE(options.sessions.asked.contains("filter.allow"));
 }
