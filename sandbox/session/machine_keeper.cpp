@@ -55,6 +55,16 @@ std::string notice_of_home(const std::string& notice, bool had_record, bool made
     return unnamed && notice == deleted_notice ? taken_notice : notice;
 }
 
+/// Of a session that another server has gone on with, in another home. Books that counted on have
+/// lost that home, where its host has it; what was deleted is counted from the beginning.
+const char* notice_of_anew(const Record& record, const MachineKeeper::Seen& seen, bool bound)
+{
+    if (record.found_home) {
+        return forgotten_notice;
+    }
+    return !bound && record.epoch > seen.epoch ? vanished_notice : deleted_notice;
+}
+
 MachineKeeper::Seen seen_in(const Record& record)
 {
     return {record.machine.generation, record.epoch, rfc3339(record.created)};
@@ -225,9 +235,9 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
         // anew.
         const bool anew =
             record.epoch <= wanted.seen.epoch || obtained.seen.created != wanted.seen.created;
-        obtained.told.notices.emplace_back(!anew               ? replaced_notice
-                                           : record.found_home ? forgotten_notice
-                                                               : deleted_notice);
+        obtained.told.notices.emplace_back(
+            !anew ? replaced_notice
+                  : notice_of_anew(record, wanted.seen, backend_.is_bound_to_host()));
     }
     obtained.told_settings = wanted.told_settings;
     if (record.made_with && (is_first || wanted.held)) {

@@ -117,6 +117,16 @@ class HomesOnE2bTest(ParityTest):
         self.assertEqual(found.data["stdout"], "")
         self.assertTrue(any("not there any more" in line for line in found.notices), found)
 
+    def test_a_box_that_vanished_is_told_to_each_server_and_not_as_deleted_by_somebody(self):
+        other = self.start("--session", "work")
+        for server in (self.berth, other):
+            server.call_tool("bash_exec", {"command": "true"})
+        e2b.emulator().do(self.box(), "vanish")
+        for server in (self.berth, other):
+            found = server.call_tool("bash_exec", {"command": "true"})
+            self.assertEqual([line for line in found.notices if "not there any more" in line], found.notices)
+            self.assertEqual(len(found.notices), 1)
+
     def test_a_command_that_calls_itself_a_shim_is_ended_like_any_other(self):
         self.call("bash_exec", background=True, command=(
             "exec bash -c 'printf berth-shim >/proc/$$/comm; while :; do date +%s%N >tick; sleep 0.05; done' "
