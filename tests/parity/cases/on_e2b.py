@@ -6,7 +6,7 @@ import shutil
 import time
 
 import e2b
-from suite import CheckedBerth, ParityTest, e2b_only
+from suite import CheckedBerth, ParityTest, e2b_only, own_peak_kilobytes
 
 START = "envd POST /process.Process/Start"
 SEND = "envd POST /process.Process/SendInput"
@@ -51,6 +51,25 @@ class OnE2bTest(ParityTest):
                 self.call(tool, **arguments)
                 self.assertEqual(self.counts(), {START: 1})
 
+    def test_a_guest_s_program_that_is_there_is_not_sent_again(self):
+        """By the template, or by an earlier machine: the next one is sent its configuration alone."""
+        files = "envd POST /files"
+        self.counts()
+        e2b.emulator().take_bytes()
+        self.output("true")
+        self.assertEqual(self.counts(), {"api POST /v2/sandboxes": 1, files: 2, START: 2 + 1})
+        program = e2b.emulator().take_bytes()
+        self.berth.close()
+        self.command_line("sessions", "kill", "work")
+        self.berth = self.start("--session", "work")
+        self.berth.list_tools()
+        self.counts()
+        e2b.emulator().take_bytes()
+        self.output("true")
+        counts = self.counts()
+        self.assertEqual((counts[files], counts[START]), (1, 1 + 1))
+        self.assertLess(e2b.emulator().take_bytes(), program / 100)
+
     def test_requests_of_the_other_tools(self):
         self.call("write_file", path="small.txt", content="one\n")
         job = self.run_command("cat; sleep 100", background=True, stdin_open=True).data["job_id"]
@@ -82,6 +101,18 @@ class OnE2bTest(ParityTest):
                 self.assertLess(moved, 64 << 10)
                 self.assertGreater(moved, 0)
         self.assertEqual(self.output("stat -c %s large.txt"), f"{(50 << 20) + len('the end') + 1}\n")
+
+    def test_a_large_file_goes_both_ways_in_little_memory(self):
+        """Of the server and of the guest, measured: 3 MB for one of 157."""
+        size = 40 << 20
+        made = self.output(f"head -c {size} /dev/urandom >large; sha256sum <large")
+        (guest,) = e2b.guests()
+        before = [own_peak_kilobytes(pid) for pid in (self.berth.process.pid, guest)]
+        self.call("save_to_workspace", sandbox_path="large", workspace_path="/large")
+        self.call("load_from_workspace", workspace_path="/large", sandbox_path="again")
+        for pid, peak in zip((self.berth.process.pid, guest), before, strict=True):
+            self.assertLess(own_peak_kilobytes(pid) - peak, (size >> 10) / 4)
+        self.assertEqual(self.output("sha256sum <again"), made)
 
     def test_at_the_end_of_a_turn_it_sleeps_and_another_server_wakes_it(self):
         other = self.start("--session", "turns", env={"BERTH_SESSION_ON_DISCONNECT": "now"})
