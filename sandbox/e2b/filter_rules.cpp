@@ -116,8 +116,10 @@ void require_denied_anyway(const std::string& text, const sandbox::Filter& filte
     const auto denied = filter::parse_rule(text, /*allows=*/false);
     for (const auto& each : filter.allow) {
         if (may_meet(denied, filter::parse_rule(each, /*allows=*/true))) {
-            refuse("filter.deny has \"" + text + "\", which filter.allow may let through by \"" +
-                       each + "\": E2B keeps nobody from what is allowed, though it be denied",
+            std::string what = "filter.deny has \"" + text + "\", which filter.allow may let ";
+            what +=
+                "through by \"" + each + "\": E2B keeps nobody from what is allowed, though it ";
+            refuse(what + "be denied",
                    "Say in filter.allow what is left, so that nothing has to be denied of it, or "
                    "use --backend local, where what is denied is.");
         }
