@@ -172,7 +172,7 @@ Box E2bBackend::make_box(const MachineSpec& spec)
         try {
             return link()->api.connect(found.front().box.id, first_limit(spec), deadline).box;
         } catch (const Error& error) {
-            throw sandbox::LeftBehind(error);
+            throw sandbox::LeftBehind(as_of_the_way(error));
         }
     }
 }
@@ -275,6 +275,8 @@ try {
     throw sandbox::LeftBehind(as_of_the_way(error));
 } catch (const StatusError& error) {
     throw as_of_the_way(error);
+} catch (const HttpFailure& error) {
+    throw as_of_the_way(error);
 }
 
 std::unique_ptr<sandbox::Machine> E2bBackend::make(const MachineSpec& spec)
@@ -289,7 +291,7 @@ std::unique_ptr<sandbox::Machine> E2bBackend::make(const MachineSpec& spec)
         return install(spec, box, {.id = box.id, .number = spec.generation, .proof = {}});
     } catch (const Error& error) { // what went wrong first is what is told
         if (!abandon(box.id, spec.generation)) {
-            throw sandbox::LeftBehind(error);
+            throw sandbox::LeftBehind(as_of_the_way(error));
         }
         throw;
     } catch (...) {
@@ -334,6 +336,8 @@ try {
         link_, record, std::make_shared<RunningBox>(link_, std::move(box), left, idle_of(record)),
         options_.lease);
 } catch (const StatusError& error) {
+    throw as_of_the_way(error);
+} catch (const HttpFailure& error) {
     throw as_of_the_way(error);
 }
 

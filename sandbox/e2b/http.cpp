@@ -15,6 +15,8 @@
 //   socket is held, which is shut down.
 // - Over TLS it may wait in SSL_peek() without a timeout, later releases send a request again whose
 //   connection ended: the shutdown ends the one, and the body that begins only once the other.
+// - After 100 it reads on, and takes any other status below 200 for the answer, and the answer for
+//   its body: so nothing of that is told, since it may have a sandbox's token.
 // - It reads a head of any length. So do others, but E2B's proxies pass on 10 MB at most of what a
 //   sandbox says.
 
@@ -235,6 +237,7 @@ bool HttpConnection::exchange(HttpTransfer& transfer)
     }
     auto request = library_->converted(transfer, *socket_);
     bool has_head = false;
+    int interim = 0;
     const auto take_head = [&](const httplib::Response& response) {
         auto head = head_of(response);
         closed_ = in_small_letters(head.header("connection")) == "close";
@@ -243,6 +246,10 @@ bool HttpConnection::exchange(HttpTransfer& transfer)
     };
     const bool proxied = library_->proxied;
     request.response_handler = [&](const httplib::Response& response) {
+        if (response.status < 200) {
+            interim = response.status;
+            return false;
+        }
         return (proxied && response.status == 407) || take_head(response);
     };
     request.content_receiver = [&](const char* data, std::size_t size, auto, auto) {
@@ -254,6 +261,13 @@ bool HttpConnection::exchange(HttpTransfer& transfer)
     transfer.detach();
     // Half a body is on it.
     closed_ = closed_ || (transfer.request().streamed && !transfer.sent());
+    if (interim != 0) {
+        transfer.fail(HttpFailure::Cause::broken,
+                      "an answer before the answer (" + std::to_string(interim) +
+                          "), which nobody has asked for",
+                      "Look at the proxies on the way: they may not send such ones to berth.");
+        return false;
+    }
     if (!done) {
         tell_failure(transfer, error, proxied);
         return false;

@@ -95,10 +95,12 @@ Meaning meaning_of(int status, const Said& said, bool says_when)
 {
     switch (status) {
     case 429:
-        return says_when ? Meaning{ErrorCode::busy, "Try again after some seconds.", true}
-                         : Meaning{ErrorCode::quota_exceeded,
-                                   "End or pause sandboxes that are not needed (`berth sessions "
-                                   "list`), or raise the limit of the plan."};
+        // Somebody else's proxy has limits of its own, whatever it leaves out.
+        return says_when || (!said.own && !says(said, "Sandbox limit"))
+                   ? Meaning{ErrorCode::busy, "Try again after some seconds.", true}
+                   : Meaning{ErrorCode::quota_exceeded,
+                             "End or pause sandboxes that are not needed (`berth sessions list`), "
+                             "or raise the limit of the plan."};
     case 502:
     case 504:
         return {ErrorCode::sandbox_unavailable, "Try again; https://status.e2b.dev tells troubles.",

@@ -1,5 +1,7 @@
 #include "sandbox/e2b/way_errors.hpp"
 
+#include "sandbox/e2b/http.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -18,10 +20,22 @@ constexpr std::array words_of_the_way{ErrorCode::authentication_required,
                                       ErrorCode::sandbox_unavailable,
                                       ErrorCode::session_lost};
 
+/// Who asks again asks a machine that is there, or makes another where there is none.
+Error unanswered(const HttpFailure& failure)
+{
+    std::string hint = "Nothing of this call was done: try again.";
+    hint += failure.hint().empty() ? "" : " If that lasts: " + failure.hint();
+    return Error(Error(ErrorCode::sandbox_unavailable, failure.what(), hint).set_retryable(true));
+}
+
 } // namespace
 
 Error as_of_the_way(const Error& error)
 {
+    if (const auto* const failure = dynamic_cast<const HttpFailure*>(&error);
+        failure != nullptr && failure->code() == ErrorCode::sandbox_unavailable) {
+        return unanswered(*failure);
+    }
     const bool may_be_told = std::find(words_of_the_way.begin(), words_of_the_way.end(),
                                        error.code()) != words_of_the_way.end();
     return may_be_told ? error

@@ -8,7 +8,8 @@ namespace berth::e2b {
 // What E2B, or what stands on the way there, has in the way of a call. A tool says by the same
 // words what is wrong with its own files and arguments, so an agent would look there.
 
-/// Of the control plane, and of the making of a machine.
+/// Of the control plane, and of the making of a machine. Where no answer came it may be tried
+/// again: nothing of the call was given to a guest.
 [[nodiscard]] Error as_of_the_way(const Error& error);
 
 /// Of a wake. Nothing was given to the guest, and what is said of it may pass: that is not the end

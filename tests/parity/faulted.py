@@ -99,6 +99,7 @@ class FaultedTest(ParityTest):
             return
         self.assertIn(result.error.get("code"), errors, result)
         self.assertTrue(result.error.get("message") and result.error.get("hint"), result)
+        self.assertNotIn("on this host", result.error["hint"])  # nothing here is amiss
 
     def judge_effect(self, result, effect, untouched, once):
         """What was not done, or may be done again, has left nothing."""

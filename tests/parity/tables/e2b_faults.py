@@ -36,8 +36,9 @@ BROKEN_BODIES = _all(
 FRAMES = (*_all({"status": 429}),
           *_all({"drop": True}, {"lose_reply": True}, {"status": 500}, {"status": 502, **HTML}, {"status": 503},
                 {"status": 504, "done": 0.1, **HTML}, {"cut_request": 5}, errors=("backend_error",)))
-# A cancel that is held up on the way is given up, and goes again by another.
-CANCELS = (*FRAMES, *_all({"delay": 8}))
+# A cancel that is held up on the way is given up, and goes again by another; so does one that came, and whose
+# answer is held up. One that is merely slow is waited for.
+CANCELS = (*FRAMES, *_all({"delay": 8}, {"silent": 0}, {"delay": 1}))
 
 REFUSED = _all(
     {"status": 429}, {"status": 429, "headers": {"Retry-After": "1"}}, {"status": 502, **HTML}, {"status": 503},

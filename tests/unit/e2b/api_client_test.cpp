@@ -223,7 +223,9 @@ TEST_CASE("a 429 that says when is asked again then, a create too")
 
 TEST_CASE("a 429 of a quota is not asked again")
 {
-    Fixture e2b([](const WireRequest&) { return reply(429, R"({"message":"maximum number"})"); });
+    Fixture e2b([](const WireRequest&) {
+        return reply(429, R"({"code":429,"message":"maximum number"})");
+    });
     CHECK(error_of([&] { static_cast<void>(e2b.client.create({}, soon())); }) ==
           ErrorCode::quota_exceeded);
     CHECK(e2b.lines().size() == 1);

@@ -303,6 +303,22 @@ TEST_CASE("what answers there is no HTTP")
           }).cause() == Cause::broken);
 }
 
+TEST_CASE("an answer before the answer is waited out or refused, and not told as the answer")
+{
+    std::string interim = "HTTP/1.1 100 Continue\r\n\r\n";
+    LoopbackServer server(LoopbackServer::answering(
+        [&](const WireRequest&) { return interim + reply(200, "token"); }));
+    HttpClient client(HttpSettings{});
+    CHECK(client.request(server.endpoint(), get(), enough, soon()).body == "token");
+    interim = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
+    const auto failure = failure_of(
+        [&] { static_cast<void>(client.request(server.endpoint(), get(), enough, soon())); });
+    CHECK(failure.cause() == Cause::broken);
+    CHECK(std::string(failure.what()).find("103") != std::string::npos);
+    CHECK(std::string(failure.what()).find("token") == std::string::npos);
+    CHECK(client.idle() == 0);
+}
+
 TEST_CASE("an answer above the limit is refused, not kept")
 {
     LoopbackServer server(LoopbackServer::answering(

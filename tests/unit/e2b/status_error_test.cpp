@@ -150,8 +150,13 @@ TEST_CASE("a 429 that says when is of a rate, one that does not is of a quota")
           ErrorCode::busy);
     CHECK(code_of(429, R"({"code":429,"message":"you have reached the maximum number"})") ==
           ErrorCode::quota_exceeded);
-    CHECK(code_of(429, "", {{"retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"}}) ==
+    CHECK(code_of(429, R"({"code":429})", {{"retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"}}) ==
           ErrorCode::quota_exceeded);
+    // Nor is a proxy's, which counts requests and no sandboxes.
+    for (const auto* const page : {"", "<html>", "slow down", R"({"message":"slow down"})"}) {
+        CAPTURE(page);
+        CHECK(code_of(429, page) == ErrorCode::busy);
+    }
 }
 
 TEST_CASE("a body may be JSON, text, HTML, nothing or nonsense")
