@@ -30,7 +30,7 @@ struct Conditions {
     /// machine's: what the operator says later holds too.
     std::chrono::seconds home_retention{7 * 24 * 3600};
     /// A profile says it, of the sessions that it makes: whoever clears up goes by it, whatever
-    /// that server was told for all (docs/adr/0039-retention-of-a-profile.md).
+    /// that server was told for all (docs/adr/0036-retention-of-a-profile.md).
     bool own_retention = false;
     std::chrono::milliseconds idle_pause{300'000}; ///< 0: never
     protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
