@@ -5,6 +5,8 @@
 // own (/usr, /etc, /opt).
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/local/failure.hpp"
+#include "sandbox/local/launcher/trees.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 #include "tests/unit/local/swapped_path.hpp"
 
@@ -16,6 +18,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -233,6 +236,29 @@ TEST_CASE("who looks at a path and then uses it by its name is led astray")
         }
     }
     CHECK_FALSE(races.bait().is_as_before());
+}
+
+TEST_CASE(
+    "of a mount's source only the one that was looked at is mounted, not another one of its name")
+{
+    if (!is_root()) {
+        return; // the launcher clones nobody else's mounts
+    }
+    const Bench bench;
+    const auto source = bench.directory() + "/judged";
+    std::filesystem::create_directory(source);
+    struct stat status{};
+    REQUIRE(::stat(source.c_str(), &status) == 0);
+    const std::vector<local::Bind> binds{{.source = source,
+                                          .target = "/mnt/judged",
+                                          .source_device = status.st_dev,
+                                          .source_number = status.st_ino}};
+    local::LaunchSpec spec;
+    spec.privileged = true;
+    CHECK(local::clone_trees(binds, spec).at(0).mount.valid());
+    std::filesystem::rename(source, source + ".before"); // which lives, so its number is taken
+    std::filesystem::create_directory(source);
+    CHECK_THROWS_AS((void)local::clone_trees(binds, spec), local::Failure);
 }
 
 TEST_CASE("a folder that would be refused is not mounted in the place of one that was looked at")
