@@ -14,7 +14,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent),
                 str(pathlib.Path(__file__).resolve().parent.parent / "mcp")]
 
 import container
-from mcp_client import Berth, binary_path
+from mcp_client import Berth, binary_path, model_bytes
 from state_directory import StateDirectory
 
 USER = 65534
@@ -105,8 +105,7 @@ class ContainerTest(unittest.TestCase):
                 hello = (berth.request("server/discover") if era == "modern"
                          else berth.initialize_result)
                 tools = berth.list_tools()
-                size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
-                self.assertLess(size, 24 * 1024)
+                self.assertLess(model_bytes(tools), 24 * 1024)
                 listed = {tool["name"]: tool["description"] for tool in tools}
                 self.assertEqual(list(listed), TOOLS)
                 for text in (hello["instructions"], listed["bash_exec"], listed["read_file"]):

@@ -117,6 +117,13 @@ class Pending:
         return Result(self.wait(timeout))
 
 
+
+def model_bytes(tools):
+    """How much a model is told of them: their icons (test_icons.py) are for its user."""
+    told = [{key: value for key, value in tool.items() if key != "icons"} for tool in tools]
+    return len(json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode())
+
+
 class Berth:
     """One server process and the client's end of its pipes. Any thread may call any method."""
 

@@ -12,7 +12,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from bench import Bench
-from mcp_client import ROOT, Berth, RpcError, binary_path
+from mcp_client import ROOT, Berth, RpcError, binary_path, model_bytes
 from schema import input_schema, output_schema
 
 CLAUDE = ("--tool-dialect", "claude")
@@ -65,10 +65,7 @@ class ListTest(Bench):
         with Berth(*arguments, state=self.state, binary=binary_path(program), era="modern",
                    env=LARGEST) as berth:
             tools = berth.request("tools/list")["tools"]
-        for tool in tools:
-            del tool["icons"]  # of which no model is told; how large they are: test_icons.py
-        size = len(json.dumps(tools, ensure_ascii=False, separators=(",", ":")).encode())
-        self.assertLess(size, 24 * 1024)
+        self.assertLess(model_bytes(tools), 24 * 1024)
         for tool in tools:
             text = tool["description"]
             self.assertLess(len(text.encode()), 2000, tool["name"])
