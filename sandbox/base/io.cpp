@@ -71,9 +71,15 @@ void write_full(int fd, std::string_view data)
 
 std::string read_file_limited(int dirfd, const std::string& path, std::size_t limit)
 {
-    const UniqueFd fd(::openat(dirfd, path.c_str(), O_RDONLY | O_CLOEXEC));
+    // Who puts a pipe in a file's place would have whoever opens it wait for ever.
+    const UniqueFd fd(::openat(dirfd, path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (!fd) {
         throw_errno("open " + path);
+    }
+    struct stat status{};
+    if (::fstat(fd.get(), &status) != 0 || S_ISFIFO(status.st_mode)) {
+        errno = EINVAL;
+        throw_errno("read " + path + ", which is a pipe");
     }
     // By what is there, not by what may be: a limit can be far above it.
     constexpr std::size_t first = 4096;

@@ -20,7 +20,8 @@ std::size_t read_full(int fd, void* data, std::size_t size);
 void write_full(int fd, std::string_view data);
 
 /// The whole of a small file, refused with std::length_error above `limit` bytes. Takes memory by
-/// the file, not by the limit.
+/// the file, not by the limit. Throws std::system_error, also for a pipe, whose writer it does not
+/// wait for.
 [[nodiscard]] std::string read_file_limited(int dirfd, const std::string& path, std::size_t limit);
 
 /// Writes a new file and renames it over `path`, mode as given: a reader sees the old or the new

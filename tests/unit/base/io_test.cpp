@@ -13,11 +13,13 @@
 #include <stdexcept>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace berth;
@@ -32,6 +34,14 @@ TEST_CASE("what a server of the same pid left half written is not in the way")
     }
     write_file_atomically(AT_FDCWD, path, "content", 0600, false);
     CHECK(read_file_limited(AT_FDCWD, path, 100) == "content");
+}
+
+TEST_CASE("a pipe in a file's place is not waited for")
+{
+    const TemporaryDirectory directory;
+    const auto path = directory.path() + "/pipe";
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    CHECK_THROWS_AS((void)read_file_limited(AT_FDCWD, path, 100), std::system_error);
 }
 
 TEST_CASE("what a killed writer left is known by its name")
