@@ -10,8 +10,7 @@
 namespace berth::local::test {
 
 SwappedPath::SwappedPath(std::string path, With with, std::string leads_to)
-    : path_(std::move(path)), with_(with), leads_to_(std::move(leads_to)),
-      other_(with == With::folder ? leads_to_ : path_ + ".other")
+    : path_(std::move(path)), with_(with), leads_to_(std::move(leads_to)), other_(path_ + ".other")
 {
     make_other();
     thread_ = std::thread([this] { run(); });
@@ -21,16 +20,14 @@ SwappedPath::~SwappedPath()
 {
     ending_ = true;
     thread_.join();
-    if (with_ != With::folder) {
-        ::unlink(other_.c_str());
-    }
+    ::unlink(other_.c_str());
 }
 
 void SwappedPath::make_other() const
 {
     if (with_ == With::link) {
         (void)!::symlink(leads_to_.c_str(), other_.c_str());
-    } else if (with_ == With::pipe) {
+    } else {
         ::mkfifo(other_.c_str(), 0666);
     }
 }
@@ -52,7 +49,6 @@ void SwappedPath::run()
             std::this_thread::yield();
             continue;
         }
-        ++times_;
         // For a microsecond to a millisecond: some need it to be there for two looks in a row, some
         // for one look and not for the next.
         wait(1U << (2 * (round % 9)));

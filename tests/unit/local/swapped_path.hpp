@@ -11,20 +11,16 @@ namespace berth::local::test {
 class SwappedPath {
   public:
     enum class With : unsigned char {
-        link,   ///< to `leads_to`
-        pipe,   ///< whom it is opened for waits
-        folder, ///< `leads_to` itself, which lies beside it
+        link, ///< to `leads_to`
+        pipe, ///< whom it is opened for waits
     };
 
-    /// `leads_to` is absolute, and on the same file system.
+    /// `leads_to` is absolute.
     SwappedPath(std::string path, With with, std::string leads_to);
     /// What was at the path is there again, if it still is at all.
     ~SwappedPath();
     SwappedPath(const SwappedPath&) = delete;
     SwappedPath& operator=(const SwappedPath&) = delete;
-
-    /// How often the other one was there so far.
-    [[nodiscard]] int times() const noexcept { return times_; }
 
   private:
     void make_other() const;
@@ -34,7 +30,6 @@ class SwappedPath {
     const With with_;
     const std::string leads_to_;
     const std::string other_; ///< what is not at the path at the moment
-    std::atomic<int> times_ = 0;
     std::atomic<bool> ending_ = false;
     std::thread thread_;
 };
