@@ -26,6 +26,12 @@ void lock_for_life(int note)
     }
 }
 
+/// A pipe in its place is not waited for.
+UniqueFd open_note(int folder, const std::string& path) noexcept
+{
+    return UniqueFd(::openat(folder, path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+}
+
 } // namespace
 
 UniqueFd make_parting_note(int folder, const std::string& path)
@@ -44,7 +50,7 @@ UniqueFd make_parting_note(int folder, const std::string& path)
 
 std::optional<Parting> read_parting_note(int folder, const std::string& path) noexcept
 {
-    const UniqueFd note(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const UniqueFd note = open_note(folder, path);
     char why = 0;
     return note && ::read(note.get(), &why, 1) == 1 ? std::optional(static_cast<Parting>(why))
                                                     : std::nullopt;
@@ -64,7 +70,7 @@ std::string read_last_words(int folder, const std::string& path) noexcept
 
 bool is_parting_note_held(int folder, const std::string& path, const Deadline& deadline) noexcept
 {
-    const UniqueFd note(::openat(folder, path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const UniqueFd note = open_note(folder, path);
     if (!note) {
         return errno != ENOENT && errno != ENOTDIR;
     }
