@@ -115,6 +115,9 @@ void look_at_descriptors(pid_t guest)
         const std::string descriptor = entry.path();
         const auto info = process + "/fdinfo/" + entry.path().filename().string();
         const auto mount = mount_of(info);
+        if (link_target(descriptor).empty()) {
+            continue; // closed since: the guest has just come
+        }
         CAPTURE(descriptor);
         CAPTURE(link_target(descriptor));
         CHECK_FALSE(mount.empty());
