@@ -69,6 +69,12 @@ void write_full(int fd, std::string_view data)
     }
 }
 
+void write_number(int fd, std::int32_t number)
+{
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the bytes of a number
+    write_full(fd, {reinterpret_cast<const char*>(&number), sizeof number});
+}
+
 std::string read_file_limited(int dirfd, const std::string& path, std::size_t limit)
 {
     // Who puts a pipe in a file's place would have whoever opens it wait for ever.
@@ -77,7 +83,10 @@ std::string read_file_limited(int dirfd, const std::string& path, std::size_t li
         throw_errno("open " + path);
     }
     struct stat status{};
-    if (::fstat(fd.get(), &status) != 0 || S_ISFIFO(status.st_mode)) {
+    if (::fstat(fd.get(), &status) != 0) {
+        throw_errno("stat " + path);
+    }
+    if (S_ISFIFO(status.st_mode)) {
         errno = EINVAL;
         throw_errno("read " + path + ", which is a pipe");
     }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,9 @@ std::size_t read_full(int fd, void* data, std::size_t size);
 /// Writes all of it; EINTR is retried, a full non-blocking descriptor is waited for.
 /// Throws std::system_error.
 void write_full(int fd, std::string_view data);
+
+/// Its four bytes, as they are in memory: to a process of this host. As write_full().
+void write_number(int fd, std::int32_t number);
 
 /// The whole of a small file, refused with std::length_error above `limit` bytes. Takes memory by
 /// the file, not by the limit. Throws std::system_error, also for a pipe, whose writer it does not

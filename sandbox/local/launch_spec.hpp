@@ -180,8 +180,8 @@ struct Ahead {
 };
 
 /// The cgroups of one session, `<base>/berth/<name>`. `v2_base` is a directory that
-/// exists, or empty for none. The launcher makes those of v2, the
-/// server meanwhile those of v1 (V1Share).
+/// exists, or empty for none. The launcher makes those of v2, the server meanwhile those of v1
+/// (V1Share).
 struct CgroupSpec {
     std::string name;
     std::string v2_base;

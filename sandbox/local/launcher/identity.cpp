@@ -3,6 +3,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/launcher/child_process.hpp"
 #include "sandbox/local/own_proc.hpp"
 
 #include <cerrno>
@@ -12,7 +13,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace berth::local {
@@ -60,37 +60,21 @@ std::string map_line(unsigned long inside, unsigned long outside)
 }
 
 /// A process that only holds a new user namespace open while its maps are written.
-class NamespaceHolder {
-  public:
-    NamespaceHolder()
-    {
-        clone_args args{};
-        args.flags = CLONE_NEWUSER;
-        args.exit_signal = SIGCHLD;
-        pid_ = sys::clone3(args);
-        require(pid_ >= 0, step, "clone3 for an id map");
-        if (pid_ == 0) {
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            for (;;) {
-                ::pause();
-            }
+ChildProcess hold_namespace()
+{
+    clone_args args{};
+    args.flags = CLONE_NEWUSER;
+    args.exit_signal = SIGCHLD;
+    const pid_t pid = sys::clone3(args);
+    require(pid >= 0, step, "clone3 for an id map");
+    if (pid == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) {
+            ::pause();
         }
     }
-
-    ~NamespaceHolder()
-    {
-        ::kill(pid_, SIGKILL);
-        ::waitpid(pid_, nullptr, 0);
-    }
-
-    NamespaceHolder(const NamespaceHolder&) = delete;
-    NamespaceHolder& operator=(const NamespaceHolder&) = delete;
-
-    [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-
-  private:
-    pid_t pid_ = -1;
-};
+    return ChildProcess(pid);
+}
 
 } // namespace
 
@@ -127,7 +111,7 @@ void assume_identity(const LaunchSpec& spec)
 UniqueFd make_owner_map(uid_t uid, gid_t gid, const LaunchSpec& spec)
 {
     require_own_proc();
-    const NamespaceHolder holder;
+    const ChildProcess holder = hold_namespace();
     write_proc(holder.pid(), "uid_map", map_line(uid, spec.host_uid));
     write_proc(holder.pid(), "gid_map", map_line(gid, spec.host_gid));
     const std::string path = "/proc/" + std::to_string(holder.pid()) + "/ns/user";

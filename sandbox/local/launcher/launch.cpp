@@ -13,6 +13,7 @@
 #include "sandbox/local/launcher/dev.hpp"
 #include "sandbox/local/launcher/identity.hpp"
 #include "sandbox/local/launcher/landlock.hpp"
+#include "sandbox/local/launcher/namespaces.hpp"
 #include "sandbox/local/launcher/socket.hpp"
 #include "sandbox/local/launcher/thread_number.hpp"
 #include "sandbox/local/launcher/trees.hpp"
@@ -40,18 +41,6 @@ namespace {
 
 // A guest that does not answer by then never will; on a loaded machine the launch takes 0.1 s.
 constexpr std::chrono::seconds patience{20};
-
-std::uint64_t namespaces(const LaunchSpec& spec)
-{
-    std::uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
-    if (spec.surroundings.own_network) {
-        flags |= CLONE_NEWNET;
-    }
-    if (spec.cgroup.new_namespace) {
-        flags |= CLONE_NEWCGROUP;
-    }
-    return flags;
-}
 
 /// A child's report; its text may name two paths, each as long as the kernel takes them.
 std::string read_all(int fd)
@@ -103,12 +92,9 @@ void read_notes(int report, LaunchResult& result)
 clone_args clone_arguments(const LaunchSpec& spec, const Cgroups& cgroups)
 {
     clone_args args{};
-    args.flags = namespaces(spec);
+    args.flags = surrounding_namespaces(spec.surroundings);
     args.exit_signal = SIGCHLD;
-    if (cgroups.guest_fd() >= 0) {
-        args.flags |= CLONE_INTO_CGROUP;
-        args.cgroup = static_cast<unsigned>(cgroups.guest_fd());
-    }
+    add_own_namespaces(args, spec, cgroups.guest_fd());
     return args;
 }
 

@@ -6,7 +6,7 @@
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/child.hpp"
 #include "sandbox/local/launcher/dev.hpp"
-#include "sandbox/local/launcher/net.hpp"
+#include "sandbox/local/launcher/namespaces.hpp"
 #include "sandbox/local/launcher/proc.hpp"
 #include "sandbox/local/launcher/proc_masks.hpp"
 #include "sandbox/local/launcher/request.hpp"
@@ -88,12 +88,6 @@ DoneAhead make(UniqueFd mount, const Surroundings& surroundings)
     return {.root = std::move(root), .proc = std::move(proc), .covers = std::move(covers)};
 }
 
-void tell(int socket, std::int32_t number)
-{
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the bytes of a number
-    write_full(socket, {reinterpret_cast<const char*>(&number), sizeof number});
-}
-
 /// Who is the last to leave the namespace with the host's proc waits until the kernel has taken it
 /// apart. That is not to be the child.
 [[noreturn]] void wait_for_the_end()
@@ -118,17 +112,11 @@ void give_birth_here(Born born, DoneAhead ahead, const Inherited& from, Wires& w
     born.spec.reset();
     const int socket = wires.handover.second.get();
     clone_args args{};
-    args.flags = CLONE_NEWPID | CLONE_PARENT;
-    if (spec.cgroup.new_namespace) {
-        args.flags |= CLONE_NEWCGROUP;
-    }
-    if (born.cgroup) {
-        args.flags |= CLONE_INTO_CGROUP;
-        args.cgroup = static_cast<unsigned>(born.cgroup.get());
-    }
+    args.flags = CLONE_PARENT;
+    add_own_namespaces(args, spec, born.cgroup.get());
     const pid_t pid = clone_with_thread_number(args);
     if (pid != 0) {
-        tell(socket, pid > 0 ? pid : -errno);
+        write_number(socket, pid > 0 ? pid : -errno);
         wait_for_the_end();
     }
     ChildSetup setup{.spec = spec, .filter = from.filter, .process_name = from.process_name};
@@ -189,10 +177,7 @@ std::optional<NamespaceKeeper> NamespaceKeeper::start(PreparedRoot& root,
     try {
         Wires wires;
         clone_args args{};
-        args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS;
-        if (surroundings.own_network) {
-            args.flags |= CLONE_NEWNET;
-        }
+        args.flags = surrounding_namespaces(surroundings);
         args.exit_signal = SIGCHLD;
         const pid_t pid = clone_with_thread_number(args);
         if (pid < 0) {

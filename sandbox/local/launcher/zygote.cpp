@@ -55,12 +55,6 @@ void hold(int number)
     }
 }
 
-void tell_number(int socket, std::int32_t number)
-{
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the bytes of a number
-    write_full(socket, {reinterpret_cast<const char*>(&number), sizeof number});
-}
-
 void become_launcher(DescriptorMessage message)
 {
     // Held open here, its end could not be seen by the launchers that come after this one.
@@ -70,7 +64,7 @@ void become_launcher(DescriptorMessage message)
     message.descriptors.clear();
     place(control, launcher_control_fd);
     place(wake, launcher_wake_fd);
-    tell_number(launcher_control_fd, ::getpid());
+    write_number(launcher_control_fd, ::getpid());
     if (::setsid() < 0) {
         throw_errno("setsid");
     }
@@ -151,7 +145,7 @@ Supplies fork_launchers(const ProcessName& name)
         // First: else the server could not see a launcher's end for as long as this one lives.
         message.descriptors.clear();
         if (pid < 0) {
-            tell_number(zygote_fd, -error);
+            write_number(zygote_fd, -error);
         }
     }
 }

@@ -2,41 +2,24 @@
 #include "tests/unit/guest/exec/command_fixture.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 #include "tests/unit/guest/guest_server.hpp"
+#include "tests/unit/guest/hung_worker.hpp"
 
 #include <doctest/doctest.h>
 
-#include <latch>
 #include <memory>
 #include <string>
 
 using namespace berth;
 using berth::guest::CommandAnswer;
 using berth::guest::ProtectedBook;
-using berth::guest::Workers;
 using berth::protocol::FrameType;
 
 namespace {
 
-/// A guest that answers each request as for a command which has just ended. Its one worker is
-/// stuck, as one that looks at a disk which does not answer, until it is released.
+/// A guest that answers each request as for a command which has just ended. Its one worker hangs.
 class StuckGuest {
   public:
-    StuckGuest()
-    {
-        workers_.run([this] { released_.wait(); });
-    }
-
-    ~StuckGuest() { release(); }
-
-    StuckGuest(const StuckGuest&) = delete;
-    StuckGuest& operator=(const StuckGuest&) = delete;
-
-    void release()
-    {
-        if (!released_.try_wait()) {
-            released_.count_down();
-        }
-    }
+    void release() { hung_.release(); }
 
     protocol::ExecuteReply run()
     {
@@ -64,14 +47,13 @@ class StuckGuest {
     guest::Pauses pauses_{commands_.loop,
                           *commands_.commands,
                           {.clients = [] { return std::size_t{1}; }, .end = [] {}}};
-    std::latch released_{1};
     std::shared_ptr<ProtectedBook> book_ = std::make_shared<ProtectedBook>(machine.config);
     test::GuestServer server_{
         [this](const std::shared_ptr<guest::Call>& call, const protocol::Frame&) { answer(call); }};
-    Workers workers_{{.most = 1}};
+    guest::test::HungWorker hung_;
     const guest::Services services_{.config = machine.config,
                                     .session = machine.session,
-                                    .workers = workers_,
+                                    .workers = hung_.workers,
                                     .commands = *commands_.commands,
                                     .pauses = pauses_,
                                     .connections = [] { return std::size_t{1}; },

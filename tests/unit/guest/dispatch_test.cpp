@@ -4,18 +4,17 @@
 #include "tests/unit/guest/exec/command_fixture.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 #include "tests/unit/guest/guest_server.hpp"
+#include "tests/unit/guest/hung_worker.hpp"
 
 #include <doctest/doctest.h>
 
 #include <csignal>
 #include <cstdint>
-#include <latch>
 #include <optional>
 #include <string>
 
 using namespace berth;
 using berth::guest::Dispatcher;
-using berth::guest::Workers;
 using berth::protocol::FrameType;
 using berth::protocol::Operation;
 
@@ -42,33 +41,21 @@ struct BusyGuest {
             dispatcher->begin(call, std::move(request));
         },
         {.room = 4'000'000}};
-    std::latch released{1};
-    Workers workers{{.most = 1}};
+    guest::test::HungWorker hung;
 
     BusyGuest()
     {
         dispatcher.emplace(guest::Services{.config = machine.config,
                                            .session = machine.session,
-                                           .workers = workers,
+                                           .workers = hung.workers,
                                            .commands = *commands.commands,
                                            .pauses = pauses,
                                            .connections = [] { return std::size_t{1}; },
                                            .ends_in = [] { return std::nullopt; },
                                            .end = [] {}});
-        workers.run([this] { released.wait(); });
     }
 
-    ~BusyGuest() { release(); }
-
-    BusyGuest(const BusyGuest&) = delete;
-    BusyGuest& operator=(const BusyGuest&) = delete;
-
-    void release()
-    {
-        if (!released.try_wait()) {
-            released.count_down();
-        }
-    }
+    void release() { hung.release(); }
 };
 
 constexpr auto write_file = static_cast<std::uint16_t>(Operation::write_file);
