@@ -16,8 +16,12 @@
 namespace berth::guest {
 namespace {
 
-/// Of the stack and of thread-local storage: more than a shim uses, on both sides.
-constexpr std::uintptr_t kept_around = 64UL * 1024;
+// More than a shim uses, and little more: a program that is linked statically has its thread-local
+// storage at the beginning of its heap, and a launcher's guest its stack near by. What a command
+// got in its environment would lie there for as long as that runs.
+constexpr std::uintptr_t stack_below = 64UL * 1024;
+constexpr std::uintptr_t stack_above = 8UL * 1024; ///< whose functions never return
+constexpr std::uintptr_t local_around = 8UL * 1024;
 
 struct Range {
     std::uintptr_t begin = 0;
@@ -139,11 +143,11 @@ void drop_around(Range range, const Range& low, const Range& high) noexcept
     drop(range);
 }
 
-Range around(const void* place) noexcept
+Range around(const void* place, std::uintptr_t below, std::uintptr_t above) noexcept
 {
-    constexpr std::uintptr_t page = 64UL * 1024; // the largest that is usual
-    const auto address = reinterpret_cast<std::uintptr_t>(place) & ~(page - 1);
-    return {address - kept_around, address + kept_around + page};
+    const auto page = static_cast<std::uintptr_t>(::getpagesize());
+    const auto address = reinterpret_cast<std::uintptr_t>(place);
+    return {(address - below) & ~(page - 1), (address + above + page - 1) & ~(page - 1)};
 }
 
 } // namespace
@@ -153,8 +157,8 @@ void drop_inherited_memory() noexcept
     if constexpr (has_sanitizer) {
         return;
     }
-    const Range stack = around(__builtin_frame_address(0));
-    const Range local = around(&errno);
+    const Range stack = around(__builtin_frame_address(0), stack_below, stack_above);
+    const Range local = around(&errno, local_around, local_around);
     const bool stack_is_lower = stack.begin < local.begin;
     MapsReader maps;
     std::uintptr_t data_end = 0; // of a file's mapping; static data without values follow it
