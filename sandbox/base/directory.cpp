@@ -9,6 +9,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 namespace berth {
@@ -73,6 +75,15 @@ UniqueFd open_or_make_subdirectory(int dirfd, const std::string& name, bool* mad
         if (fd || errno != ENOENT || round == rounds) {
             return fd;
         }
+    }
+}
+
+void spread_subdirectories(int dirfd) noexcept
+{
+    int flags = 0;
+    if (::ioctl(dirfd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_TOPDIR_FL) == 0) {
+        flags |= FS_TOPDIR_FL;
+        (void)::ioctl(dirfd, FS_IOC_SETFLAGS, &flags);
     }
 }
 

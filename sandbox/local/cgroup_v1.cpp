@@ -14,6 +14,33 @@ using cgroup::write;
 
 namespace {
 
+void limit(const std::string& base, const CgroupSpec& spec)
+{
+    const std::string session = cgroup::session_path(base, spec);
+    const std::string guest = session + "/guest";
+    const std::string commands = session + "/cmds";
+    if (base == spec.v1.memory) {
+        const auto memory = std::to_string(spec.memory);
+        // The one of memory alone may not be above the other, which is there first.
+        if (!try_write(commands + "/memory.limit_in_bytes", memory)) {
+            try_write(commands + "/memory.memsw.limit_in_bytes", memory);
+            write(commands + "/memory.limit_in_bytes", memory);
+        }
+        // With the two equal there is no swap. Absent without swap accounting.
+        try_write(commands + "/memory.memsw.limit_in_bytes", memory);
+        try_write(commands + "/memory.swappiness", "0");
+        write(guest + "/memory.limit_in_bytes", std::to_string(spec.guest_memory));
+    }
+    if (base == spec.v1.pids) {
+        write(commands + "/pids.max", std::to_string(spec.pids));
+    }
+    if (base == spec.v1.cpu) {
+        // Of the kernel's own period, which is cpu_period; each file that is opened stays cached.
+        write(commands + "/cpu.cfs_quota_us", std::to_string(spec.cpu_quota));
+        write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec.cpu_quota)));
+    }
+}
+
 void make(const std::string& base, const CgroupSpec& spec, Handover& files)
 {
     const std::string session = cgroup::make_session_directory(base, spec);
@@ -21,24 +48,15 @@ void make(const std::string& base, const CgroupSpec& spec, Handover& files)
     const std::string commands = session + "/cmds";
     cgroup::make_directory(guest);
     cgroup::make_directory(commands);
+    limit(base, spec);
     if (base == spec.v1.memory) {
-        const auto memory = std::to_string(spec.memory);
-        write(commands + "/memory.limit_in_bytes", memory);
-        // With the two equal there is no swap. Absent without swap accounting.
-        try_write(commands + "/memory.memsw.limit_in_bytes", memory);
-        try_write(commands + "/memory.swappiness", "0");
-        write(guest + "/memory.limit_in_bytes", std::to_string(spec.guest_memory));
         files.oom_events = open_file(commands + "/memory.oom_control", O_RDONLY);
     }
     if (base == spec.v1.pids) {
-        write(commands + "/pids.max", std::to_string(spec.pids));
         files.pids_events = open_file(commands + "/pids.events", O_RDONLY);
     }
     if (base == spec.v1.cpu) {
-        // Of the kernel's own period, which is cpu_period; each file that is opened stays cached.
-        write(commands + "/cpu.cfs_quota_us", std::to_string(spec.cpu_quota));
         files.cpu_stat = open_file(commands + "/cpu.stat", O_RDONLY);
-        write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec.cpu_quota)));
     }
     if (base == spec.v1.freezer) {
         files.freezer = open_file(commands + "/freezer.state", O_RDWR);
@@ -56,11 +74,18 @@ Handover make_v1_cgroups(const CgroupSpec& spec, V1Share share)
     const bool two = bases.size() > 1;
     for (const auto& base : bases) {
         const bool launchers = two && base == *bases.rbegin();
-        if (launchers == (share == V1Share::launcher)) {
+        if (share == V1Share::all || launchers == (share == V1Share::launcher)) {
             make(base, spec, files);
         }
     }
     return files;
+}
+
+void limit_v1_cgroups(const CgroupSpec& spec)
+{
+    for (const auto& base : spec.v1.directories()) {
+        limit(base, spec);
+    }
 }
 
 } // namespace berth::local

@@ -13,8 +13,9 @@
 
 namespace berth::local {
 
-Creation::Creation(Place place, UidRange::Claim uid, bool ends_with_server)
-    : place_(std::move(place)), uid_(std::move(uid))
+Creation::Creation(Place place, UidRange::Claim uid, std::unique_ptr<SpareFolder> spare,
+                   bool ends_with_server)
+    : place_(std::move(place)), uid_(std::move(uid)), spare_(std::move(spare))
 {
     if (ends_with_server) {
         Pipe pipe = make_pipe();
@@ -55,17 +56,19 @@ void Creation::undo()
 
 Handover Creation::make(const LaunchSpec& launch, const std::string& generation)
 {
-    folder_.emplace(place_.state, place_.folder);
+    folder_.emplace(place_.state, place_.folder, spare_.get());
     had_home_ = folder_->has_home();
-    uid_.write();
-    folder_->set_generation(generation);
-    folder_->set_socket(launch.socket_path);
-    folder_->prepare(launch.host_uid, launch.host_gid);
+    uid_.write(spare_.get());
+    folder_->set_generation(generation, spare_.get());
+    folder_->set_cgroup(launch.named_ahead ? launch.cgroup.name : "", spare_.get());
+    folder_->set_socket(launch.socket_path, spare_.get());
+    folder_->prepare(launch.host_uid, launch.host_gid, spare_.get());
     quota_obstacle_ = place_.privileged
                           ? limit_home(linux_projects(), folder_->fd(), launch.guest.quota)
                           : "only root may have the kernel limit a folder";
-    auto handover = make_v1_cgroups(launch.cgroup, V1Share::server);
-    handover.parting = folder_->make_parting_note();
+    auto handover =
+        launch.named_ahead ? Handover() : make_v1_cgroups(launch.cgroup, V1Share::server);
+    handover.parting = folder_->make_parting_note(spare_.get());
     handover.home_limited = quota_obstacle_.empty();
     return handover;
 }

@@ -5,8 +5,10 @@
 #include "sandbox/local/handover.hpp"
 #include "sandbox/local/launch_spec.hpp"
 #include "sandbox/local/session_folder.hpp"
+#include "sandbox/local/spare_folder.hpp"
 #include "sandbox/local/uid_range.hpp"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,7 +29,9 @@ class Creation {
     };
 
     /// Nothing is made yet. With `ends_with_server` the machine gets a lifetime pipe.
-    Creation(Place place, UidRange::Claim uid, bool ends_with_server);
+    /// `spare`: what the session's folder is made of, where there is one.
+    Creation(Place place, UidRange::Claim uid, std::unique_ptr<SpareFolder> spare,
+             bool ends_with_server);
     ~Creation();
     Creation(const Creation&) = delete;
     Creation& operator=(const Creation&) = delete;
@@ -45,6 +49,9 @@ class Creation {
     /// Why the kernel does not keep session.quota; empty: it does.
     [[nodiscard]] const std::string& quota_obstacle() const noexcept { return quota_obstacle_; }
 
+    /// What is left of it, for whoever has the time to remove it.
+    [[nodiscard]] std::unique_ptr<SpareFolder> take_spare() noexcept { return std::move(spare_); }
+
     /// The machine lives: nothing is undone any more. Returns the write end of the lifetime pipe,
     /// empty without one; the machine ends when it is closed.
     [[nodiscard]] UniqueFd keep() noexcept;
@@ -54,6 +61,7 @@ class Creation {
 
     const Place place_;
     UidRange::Claim uid_;
+    std::unique_ptr<SpareFolder> spare_;
     UniqueFd lifetime_read_;
     UniqueFd lifetime_write_;
     std::optional<SessionFolder> folder_;

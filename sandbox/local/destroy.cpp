@@ -66,8 +66,8 @@ MachineFacts own_facts(const sandbox::MachineRecord& record, const std::string& 
         return {};
     }
     const auto id = machine_id(facts.state, facts.folder);
-    std::erase_if(facts.cgroups,
-                  [&](const std::string& path) { return !path.ends_with("/berth/" + id); });
+    const auto cgroup = "/berth/" + SessionFolder::cgroup(facts.state, facts.folder, id);
+    std::erase_if(facts.cgroups, [&](const std::string& path) { return !path.ends_with(cgroup); });
     if (!facts.socket_path.ends_with('/' + id + ".sock")) {
         facts.socket_path.clear();
     }

@@ -15,6 +15,7 @@ struct Expected {
     sandbox::Network network = sandbox::Network::none;
     std::string resolv_conf;
     std::vector<Cover> hidden;
+    sandbox::Limits limits;
     std::shared_ptr<Programs> programs;
 
     friend bool operator==(const Expected&, const Expected&) = default;

@@ -42,10 +42,12 @@ inline constexpr int launcher_program_fd = 4;
 /// A socket that a zygote is started with, in place of the control socket and the eventfd. Its end:
 /// stop. What comes in:
 /// - `message_prepare` with a memfd: Ahead, what the next specs will probably have; as root only;
-/// - `message_fork`, or `message_fork_to_wait` for one that has nothing to do yet, with the two
-///   descriptors of a launcher. That tells its pid on its control socket, before all else: were it
-///   for the zygote to tell, nobody would know of the launcher of one that is killed. Where there
-///   is none, -errno goes out here. Each is an std::int32_t.
+/// - `message_fork`, or `message_fork_to_wait` for one that has nothing to do yet, and then the
+/// name
+///   of the cgroups that it may make ahead, with the two descriptors of a launcher. That tells its
+///   pid on its control socket, before all else: were it for the zygote to tell, nobody would know
+///   of the launcher of one that is killed. Where there is none, -errno goes out here. Each is an
+///   std::int32_t.
 inline constexpr int zygote_fd = 6;
 inline constexpr char message_prepare = 'P';
 inline constexpr char message_fork = 'F';
@@ -166,19 +168,6 @@ struct Surroundings {
     }
 };
 
-/// What a launcher that waits makes of a machine before it knows of which.
-struct Ahead {
-    std::string base; ///< of the LaunchSpec
-    Surroundings surroundings;
-
-    template <class Self, class Field>
-    static void fields(Self& self, Field&& field)
-    {
-        field(1, self.base);
-        field(2, self.surroundings);
-    }
-};
-
 /// The cgroups of one session, `<base>/berth/<name>`. `v2_base` is a directory that
 /// exists, or empty for none. The launcher makes those of v2, the server meanwhile those of v1
 /// (V1Share).
@@ -192,6 +181,8 @@ struct CgroupSpec {
     std::uint64_t guest_memory = 0;
     std::uint32_t pids = 0;
     std::uint64_t cpu_quota = 0; ///< microseconds in each 100 ms
+
+    friend bool operator==(const CgroupSpec&, const CgroupSpec&) = default;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -208,6 +199,21 @@ struct CgroupSpec {
         field(10, self.pids);
         field(11, self.cpu_quota);
         field(12, self.v1.freezer);
+    }
+};
+
+/// What a launcher that waits makes of a machine before it knows of which.
+struct Ahead {
+    std::string base; ///< of the LaunchSpec
+    Surroundings surroundings;
+    CgroupSpec cgroup; ///< but for the name, which each launcher is told
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.base);
+        field(2, self.surroundings);
+        field(3, self.cgroup);
     }
 };
 
@@ -238,6 +244,9 @@ struct LaunchSpec {
     /// The processors (a cpu_set_t) that the launcher may have again once it is awake; empty: all
     /// that it has.
     std::string processors;
+    /// Its cgroups have the name that the launcher was told when it was forked: all are the
+    /// launcher's to make, whether it has made them ahead or not.
+    bool named_ahead = false;
     bool has_lock = false;       ///< the lock is among what is lent, before the lifetime pipe
     bool has_proxy = false;      ///< so is the end of the proxy, between the two
     protocol::GuestConfig guest; ///< the descriptors in it are filled in by the launcher
@@ -264,6 +273,7 @@ struct LaunchSpec {
         field(19, self.has_lock);
         field(20, self.filtered_network);
         field(21, self.has_proxy);
+        field(22, self.named_ahead);
     }
 };
 

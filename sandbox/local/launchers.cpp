@@ -6,6 +6,7 @@
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
+#include "sandbox/local/cgroup_slots.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/processors.hpp"
@@ -26,6 +27,9 @@ namespace berth::local {
 namespace {
 
 constexpr std::chrono::seconds farewell_time{5};
+/// Where one machine is made right behind another, what takes the processors from that one's making
+/// would not be ready for it either.
+constexpr std::chrono::milliseconds quiet{5};
 
 LaunchResult failure(const char* text)
 {
@@ -105,8 +109,9 @@ void kill_guest(const LaunchResult& result)
 
 } // namespace
 
-Launchers::Launchers(std::string program, bool with_guest, std::chrono::milliseconds patience)
-    : program_(std::move(program)), patience_(patience)
+Launchers::Launchers(std::string program, bool with_guest, std::chrono::milliseconds patience,
+                     std::function<void()> beside)
+    : program_(std::move(program)), patience_(patience), beside_(std::move(beside))
 {
     if (with_guest) {
         zygote_.emplace(program_, patience_);
@@ -125,18 +130,24 @@ Launchers::~Launchers()
     }
 }
 
-Launchers::Launcher Launchers::start(bool waits)
+/// `cgroup`: as Zygote::fork_launcher().
+Launchers::Launcher Launchers::start(const std::string& cgroup)
 {
     if (zygote_) {
-        if (auto forked = zygote_->fork_launcher(waits)) {
+        if (auto forked = zygote_->fork_launcher(cgroup)) {
             return {.process = std::move(forked->process),
                     .control = std::move(forked->control),
                     .wake = std::move(forked->wake),
-                    .has_guest = true};
+                    .has_guest = true,
+                    .cgroup = cgroup};
         }
     }
     auto [control, theirs] = make_socket_pair();
-    Launcher launcher{.process = {}, .control = std::move(control), .wake = make_launcher_wake()};
+    Launcher launcher{.process = {},
+                      .control = std::move(control),
+                      .wake = make_launcher_wake(),
+                      .has_guest = false,
+                      .cgroup = {}};
     SpawnOptions options;
     options.arguments = {"berth-launcher"};
     options.descriptors = {{theirs.get(), launcher_control_fd},
@@ -150,17 +161,37 @@ Launchers::Launcher Launchers::start(bool waits)
     return launcher;
 }
 
-Launchers::Launcher Launchers::take()
+Launchers::Reserved::Reserved(Launchers& from, std::optional<Launcher> launcher)
+    : from_(&from), launcher_(std::move(launcher))
 {
-    {
-        const std::lock_guard lock(mutex_);
-        if (waiting_) {
-            Launcher launcher = std::move(*waiting_);
-            waiting_.reset();
-            return launcher;
-        }
+}
+
+Launchers::Reserved::Reserved(Reserved&& other) noexcept
+    : from_(other.from_), launcher_(std::exchange(other.launcher_, std::nullopt))
+{
+}
+
+Launchers::Reserved::~Reserved()
+{
+    if (launcher_) {
+        from_->done(std::move(*launcher_));
     }
-    return start(/*waits=*/false);
+}
+
+std::string Launchers::Reserved::cgroup() const
+{
+    return launcher_ ? launcher_->cgroup : std::string();
+}
+
+Launchers::Launcher Launchers::Reserved::take()
+{
+    return launcher_ ? *std::exchange(launcher_, std::nullopt) : from_->start("");
+}
+
+Launchers::Reserved Launchers::reserve()
+{
+    const std::lock_guard lock(mutex_);
+    return {*this, std::exchange(waiting_, std::nullopt)};
 }
 
 /// False when the launcher is gone.
@@ -188,16 +219,21 @@ void Launchers::expect(const Ahead& ahead)
     expected_ = std::move(encoded);
 }
 
-LaunchResult Launchers::launch(LaunchSpec spec, const Lent& lent,
+LaunchResult Launchers::launch(LaunchSpec spec, const Lent& lent)
+{
+    return launch(reserve(), std::move(spec), lent, [] { return Handover(); }, [] {});
+}
+
+LaunchResult Launchers::launch(Reserved reserved, LaunchSpec spec, const Lent& lent,
                                const std::function<Handover()>& meanwhile,
                                const std::function<void()>& then)
 {
-    Launcher launcher = take();
+    Launcher launcher = reserved.take();
     try {
         if (!send(launcher, spec, lent)) {
             // The one that waited was killed by someone.
             done(std::exchange(launcher, {}));
-            launcher = start(/*waits=*/false);
+            launcher = start("");
             (void)send(launcher, spec, lent);
         }
         if (!send_handover(launcher.control.get(), meanwhile())) {
@@ -259,43 +295,57 @@ bool has_usual_policy() noexcept
 
 } // namespace
 
+/// By the thread that keeps one waiting.
+void Launchers::start_waiting(const std::string& expected)
+{
+    std::optional<Launcher> started;
+    try {
+        if (zygote_ && !expected.empty()) {
+            zygote_->prepare(expected);
+        }
+        started = start(zygote_ && !expected.empty() ? new_slot() : "");
+    } catch (const std::exception&) {
+        return; // the next launch tries it too, and says why it cannot be
+    }
+    const std::lock_guard lock(mutex_);
+    waiting_ = std::move(started);
+}
+
 void Launchers::keep_one_waiting(const std::stop_token& stop)
 {
     const bool usual = has_usual_policy();
+    bool beside = false; // what is made beside it is missing
     std::unique_lock lock(mutex_);
+    const auto called = [this] { return wanted_ || !ending_.empty(); };
     for (;;) {
         if (usual) {
             wait_without_haste(true);
         }
-        if (!changed_.wait(lock, stop, [this] { return wanted_ || !ending_.empty(); })) {
+        if (beside && !changed_.wait_for(lock, stop, quiet, called) && !stop.stop_requested()) {
+            beside = false;
+            lock.unlock();
+            beside_();
+            lock.lock();
+        }
+        if (!changed_.wait(lock, stop, called)) {
             return;
         }
         if (usual) {
             wait_without_haste(false);
         }
         auto ending = std::exchange(ending_, {});
-        const bool start_one = std::exchange(wanted_, false) && !waiting_;
+        const bool start_one = std::exchange(wanted_, false);
+        const bool missing = start_one && !waiting_;
         const std::string expected = expected_;
         lock.unlock();
         for (auto& launcher : ending) {
             launcher.process.end();
         }
-        std::optional<Launcher> started;
-        try {
-            if (start_one) {
-                if (zygote_ && !expected.empty()) {
-                    zygote_->prepare(expected);
-                }
-                started = start(/*waits=*/true);
-            }
-        } catch (const std::exception&) {
-            // The next launch tries it too, and says why it cannot be.
-            started.reset();
+        if (missing) {
+            start_waiting(expected);
         }
+        beside = beside || (start_one && beside_);
         lock.lock();
-        if (started) {
-            waiting_ = std::move(started);
-        }
     }
 }
 

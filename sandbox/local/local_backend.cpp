@@ -4,17 +4,18 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
-#include "sandbox/base/real_path.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/local/attachment.hpp"
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/cgroup_limits.hpp"
+#include "sandbox/local/cgroup_slots.hpp"
 #include "sandbox/local/creation.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/expected.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/home_limit.hpp"
+#include "sandbox/local/host.hpp"
 #include "sandbox/local/host_files.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/layers.hpp"
@@ -25,11 +26,11 @@
 #include "sandbox/local/plan.hpp"
 #include "sandbox/local/privilege.hpp"
 #include "sandbox/local/process_identity.hpp"
-#include "sandbox/local/programs.hpp"
 #include "sandbox/local/record_origin.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/session_proxy.hpp"
+#include "sandbox/local/spare_folders.hpp"
 #include "sandbox/local/stale_sockets.hpp"
 #include "sandbox/local/uid_range.hpp"
 #include "sandbox/local/unseen_guest.hpp"
@@ -54,13 +55,10 @@ namespace {
 /// Of the kernel, where a user has no other number.
 constexpr unsigned nobody = 65534;
 
-/// What is the same for every machine of this server.
-struct Host {
-    std::string state; ///< real path of the state directory
-    UniqueFd state_fd;
-    std::string runtime;
-    CgroupLayout cgroups;
-    std::unique_ptr<ProgramFinder> programs;
+/// A machine's, and its cgroups' where that is another.
+struct Names {
+    const std::string& id;
+    const std::string& slot;
 };
 
 class LocalBackend final : public sandbox::Backend {
@@ -69,7 +67,8 @@ class LocalBackend final : public sandbox::Backend {
         : settings_(std::move(settings)),
           no_own_uids_(::geteuid() == 0 ? no_own_uids(settings_.uid_base, settings_.uid_count)
                                         : "berth does not run as root"),
-          launchers_(settings_.launcher_program, settings_.guest_in_launcher)
+          launchers_(settings_.launcher_program, settings_.guest_in_launcher,
+                     std::chrono::seconds(30), [this] { renew_spares(); })
     {
     }
 
@@ -111,10 +110,10 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
     [[nodiscard]] bool nothing_lives(const std::string& key_hash);
     Ahead expect(Expected wanted, bool first = false);
+    void renew_spares() noexcept;
     [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
     [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
-                                  const std::string& id, const HostFiles& files,
-                                  const Ahead& ahead);
+                                  const Names& names, const HostFiles& files, const Ahead& ahead);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id,
                                     const std::shared_ptr<Programs>& programs);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
@@ -122,7 +121,6 @@ class LocalBackend final : public sandbox::Backend {
     const Settings settings_;
     const std::string no_own_uids_; ///< why sessions share the uid of the user who runs berth
     const bool privileged_ = no_own_uids_.empty();
-    Launchers launchers_;
     std::mutex mutex_;
     std::optional<CgroupLayout> cgroups_;               ///< guarded by mutex_, then immutable
     std::optional<Host> host_;                          ///< guarded by mutex_, then immutable
@@ -132,6 +130,8 @@ class LocalBackend final : public sandbox::Backend {
     Ahead ahead_;                               ///< guarded by mutex_; of expected_
     BootClock::time_point looked_;              ///< guarded by mutex_; for availability_
     std::map<std::string, UniqueFd> lifetimes_; ///< guarded by mutex_; write ends
+    SpareFolders spares_;
+    Launchers launchers_; ///< last: its thread uses the others
 };
 
 /// Without a look at the state directory, which is not made before a session needs it.
@@ -151,18 +151,7 @@ const Host& LocalBackend::host()
     (void)cgroups();
     const std::lock_guard lock(mutex_);
     if (!host_) {
-        Host host;
-        host.state_fd = sandbox::open_state_directory(settings_.state_directory);
-        const auto state = real_path(settings_.state_directory);
-        if (!state) {
-            throw_errno("resolve " + settings_.state_directory);
-        }
-        host.state = *state;
-        host.runtime = runtime_folder(host.state, privileged_);
-        host.cgroups = *cgroups_;
-        host.programs =
-            std::make_unique<ProgramFinder>(host.state, settings_.workspace, host.runtime);
-        host_ = std::move(host);
+        host_ = look_at_host(settings_, *cgroups_, privileged_);
     }
     return *host_;
 }
@@ -184,7 +173,7 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     facts.state = here.state;
     facts.folder = key_hash;
     facts.boot = boot_id();
-    facts.cgroups = session_cgroups(here.cgroups, id);
+    facts.cgroups = session_cgroups(here.cgroups, SessionFolder::cgroup(here.state, key_hash, id));
     facts.socket_path = SessionFolder::socket(here.state, key_hash, socket_in(here.runtime, id));
     const auto listener = listener_at(facts.socket_path);
     facts.pid = listener.pid;
@@ -215,12 +204,25 @@ Ahead LocalBackend::expect(Expected wanted, bool first)
     if (expected_ && (first || *expected_ == wanted)) {
         return ahead_;
     }
-    ahead_ = make_ahead(wanted.programs->files, wanted.network, wanted.resolv_conf, wanted.hidden);
+    ahead_ = make_ahead(wanted.programs->files, wanted, *cgroups_);
     if (privileged_) {
         launchers_.expect(ahead_);
     }
     expected_ = std::move(wanted);
     return ahead_;
+}
+
+/// Where the state directory is in use: none is made for it.
+void LocalBackend::renew_spares() noexcept
+{
+    int state = -1;
+    {
+        const std::lock_guard lock(mutex_);
+        state = host_ ? host_->state_fd.get() : -1;
+    }
+    if (state >= 0) {
+        spares_.renew(state);
+    }
 }
 
 sandbox::Availability LocalBackend::availability()
@@ -239,7 +241,7 @@ sandbox::Availability LocalBackend::availability()
         if (sandbox::find_state_directory(settings_.state_directory)) {
             const auto programs = host().programs->find({}, {});
             if (privileged_) {
-                (void)expect({sandbox::Network::none, {}, programs->covers.latest(), programs},
+                (void)expect({sandbox::Network::none, {}, programs->covers.latest(), {}, programs},
                              true);
             }
         }
@@ -284,7 +286,7 @@ UidRange::Claim LocalBackend::choose_uid(const std::string& key_hash)
         .choose(key_hash);
 }
 
-LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, const std::string& id,
+LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, const Names& names,
                               const HostFiles& files, const Ahead& ahead)
 {
     const Host& here = host();
@@ -294,9 +296,10 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
     return make_plan({.spec = checked,
                       .ahead = ahead,
                       .cgroups = here.cgroups,
-                      .machine_id = id,
+                      .cgroup = names.slot.empty() ? names.id : names.slot,
+                      .named_ahead = !names.slot.empty(),
                       .folder = SessionFolder::path_of(here.state, spec.key_hash),
-                      .socket_path = socket_in(here.runtime, id),
+                      .socket_path = socket_in(here.runtime, names.id),
                       .guest_program = settings_.guest_program,
                       .privileged = privileged_,
                       .host_uid = uid,
@@ -309,34 +312,28 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
 {
     const Host& here = host();
     const auto begun = programs->covers.begin();
-    MachineFacts facts;
-    facts.state = here.state;
-    facts.folder = spec.key_hash;
-    facts.boot = boot_id();
-    facts.cgroups = session_cgroups(here.cgroups, id);
     const Ahead ahead =
-        expect({spec.network, resolv_conf_for(spec.network), begun.covers, programs});
+        expect({spec.network, resolv_conf_for(spec.network), begun.covers, spec.limits, programs});
+    auto launcher = launchers_.reserve();
+    const std::string slot = launcher.cgroup();
     forget_socket(socket_in(here.runtime, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
-    const LaunchSpec launch = plan(spec, uid.uid, id, programs->files, ahead);
+    const LaunchSpec launch = plan(spec, uid.uid, {id, slot}, programs->files, ahead);
     // Before it is mounted: of what is replaced at this moment there is a notice too many.
-    for (const auto& mount : spec.mounts) {
-        facts.mounts.emplace_back(mount.source, file_id(mount.source));
-    }
-    if (const auto& folder = spec.template_name; !folder.empty()) {
-        facts.mounts.emplace_back(folder, file_id(folder));
-    }
+    MachineFacts facts = facts_before(spec, here.state);
+    facts.cgroups = session_cgroups(here.cgroups, launch.cgroup.name);
     Creation creation({.state = here.state,
                        .state_fd = here.state_fd.get(),
                        .folder = spec.key_hash,
                        .cgroups = facts.cgroups,
                        .privileged = privileged_},
-                      std::move(uid), spec.ends_with_server);
+                      std::move(uid), spares_.take(), spec.ends_with_server);
     // The user before the sessions': of no session and, as the whole range, of no account.
     const auto proxy = start_session_proxy(settings_.proxy_program, spec,
                                            privileged_ ? settings_.uid_base - 1 : nobody);
     const auto result = launchers_.launch(
-        launch, {.lifetime = creation.lifetime(), .lock = spec.lock, .proxy = proxy.get()},
+        std::move(launcher), launch,
+        {.lifetime = creation.lifetime(), .lock = spec.lock, .proxy = proxy.get()},
         [&] { return creation.make(launch, spec.generation); },
         // Nothing runs in a guest that nobody is connected to.
         [&] { programs->covers.require(begun); });
@@ -347,6 +344,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
         const std::lock_guard lock(mutex_);
         lifetimes_.insert_or_assign(id, std::move(lifetime));
     }
+    spares_.give_back(creation.take_spare());
     facts.made_home = creation.made_home();
     facts.socket_path = launch.socket_path;
     facts.pid = static_cast<pid_t>(result.pid);
@@ -436,8 +434,8 @@ sandbox::ChangedLimits LocalBackend::change_limits(const std::string& key_hash,
         return {};
     }
     const Host& here = host();
-    const std::string id = machine_id(key_hash);
-    auto changed = change_cgroup_limits(session_cgroups(here.cgroups, id), limits);
+    const auto cgroup = SessionFolder::cgroup(here.state, key_hash, machine_id(key_hash));
+    auto changed = change_cgroup_limits(session_cgroups(here.cgroups, cgroup), limits);
     changed.quota = privileged_ && change_home_limit(linux_projects(), here.state_fd.get(),
                                                      "sessions/" + key_hash, limits.quota);
     return changed;
@@ -449,7 +447,9 @@ void LocalBackend::collect(const Deadline& deadline)
         return; // nothing was ever made
     }
     remove_stale_sockets(host().runtime, host().cgroups, deadline);
+    remove_abandoned_slots(host().cgroups, deadline);
     UidRange::clear_up(privileged_ ? host().state_fd.get() : -1);
+    SpareFolder::clear_up(host().state_fd.get());
 }
 
 std::string LocalBackend::find_home(const std::string& key_hash)

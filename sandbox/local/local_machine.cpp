@@ -1,6 +1,7 @@
 #include "sandbox/local/local_machine.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/host_time.hpp"
 #include "sandbox/base/split.hpp"
 #include "sandbox/base/unix_socket.hpp"
 #include "sandbox/local/process_identity.hpp"
@@ -195,6 +196,21 @@ MachineFacts facts_from(const sandbox::MachineRecord& record)
     }
     facts.layers = decode_layers(find(record, "layers"));
     facts.mounts = decode_mounts(find(record, "mounts"));
+    return facts;
+}
+
+MachineFacts facts_before(const sandbox::MachineSpec& spec, const std::string& state)
+{
+    MachineFacts facts;
+    facts.state = state;
+    facts.folder = spec.key_hash;
+    facts.boot = boot_id();
+    for (const auto& mount : spec.mounts) {
+        facts.mounts.emplace_back(mount.source, file_id(mount.source));
+    }
+    if (const auto& folder = spec.template_name; !folder.empty()) {
+        facts.mounts.emplace_back(folder, file_id(folder));
+    }
     return facts;
 }
 

@@ -28,6 +28,9 @@ struct MachineFacts {
     bool made_home = false; ///< as in the record
 };
 
+/// What is known before it is made. `state`: the state directory.
+[[nodiscard]] MachineFacts facts_before(const sandbox::MachineSpec& spec, const std::string& state);
+
 [[nodiscard]] sandbox::MachineRecord to_record(const std::string& id, const std::string& generation,
                                                const MachineFacts& facts);
 

@@ -53,12 +53,9 @@ std::vector<Bind> user_binds(const PlanInput& input)
     return binds;
 }
 
-CgroupSpec cgroup_spec(const PlanInput& input)
+CgroupSpec cgroup_spec(const CgroupLayout& layout, const sandbox::Limits& limits)
 {
-    const auto& layout = input.cgroups;
-    const auto& limits = input.spec.limits;
     CgroupSpec spec;
-    spec.name = input.machine_id;
     spec.v2_base = layout.v2_base;
     spec.v2_controllers = layout.v2_controllers;
     spec.new_namespace = layout.namespace_fits;
@@ -137,11 +134,12 @@ RootParts base_parts(const HostFiles& host, sandbox::Network network,
     return parts;
 }
 
-Ahead make_ahead(const HostFiles& host, sandbox::Network network, const std::string& resolv_conf,
-                 const std::vector<Cover>& hidden)
+Ahead make_ahead(const HostFiles& host, const Expected& expected, const CgroupLayout& cgroups)
 {
-    return {.base = protocol::encode(base_parts(host, network, resolv_conf, hidden)),
-            .surroundings = surroundings_of(network)};
+    return {.base = protocol::encode(
+                base_parts(host, expected.network, expected.resolv_conf, expected.hidden)),
+            .surroundings = surroundings_of(expected.network),
+            .cgroup = cgroup_spec(cgroups, expected.limits)};
 }
 
 LaunchSpec make_plan(const PlanInput& input)
@@ -157,7 +155,9 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.base = input.ahead.base;
     plan.binds = session_binds(input.folder);
     append(plan.binds, user_binds(input));
-    plan.cgroup = cgroup_spec(input);
+    plan.cgroup = cgroup_spec(input.cgroups, input.spec.limits);
+    plan.cgroup.name = input.cgroup;
+    plan.named_ahead = input.named_ahead;
     plan.socket_path = input.socket_path;
     plan.guest_program = input.guest_program;
     plan.guest = guest_config(input);

@@ -2,6 +2,7 @@
 
 #include "sandbox/backend.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/expected.hpp"
 #include "sandbox/local/host_files.hpp"
 #include "sandbox/local/launch_spec.hpp"
 #include "sandbox/local/source_rules.hpp"
@@ -17,8 +18,9 @@ struct PlanInput {
     const sandbox::MachineSpec& spec;
     const Ahead& ahead; ///< make_ahead() of the spec's network
     const CgroupLayout& cgroups;
-    std::string machine_id; ///< of the machine: names its cgroups and its socket
-    std::string folder;     ///< of the session
+    std::string cgroup;       ///< what its cgroups are called
+    bool named_ahead = false; ///< as in the LaunchSpec
+    std::string folder;       ///< of the session
     std::string socket_path;
     std::string guest_program;
     bool privileged = false;
@@ -33,9 +35,9 @@ struct PlanInput {
                                    const std::string& resolv_conf,
                                    const std::vector<Cover>& hidden);
 
-/// That and its surroundings.
-[[nodiscard]] Ahead make_ahead(const HostFiles& host, sandbox::Network network,
-                               const std::string& resolv_conf, const std::vector<Cover>& hidden);
+/// That, its surroundings and its cgroups.
+[[nodiscard]] Ahead make_ahead(const HostFiles& host, const Expected& expected,
+                               const CgroupLayout& cgroups);
 
 /// The whole of what the launcher shall do. `spec.mounts` must have been checked. Pure.
 [[nodiscard]] LaunchSpec make_plan(const PlanInput& input);

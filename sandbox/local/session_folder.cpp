@@ -1,9 +1,12 @@
 #include "sandbox/local/session_folder.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
-#include "sandbox/base/random.hpp"
+#include "sandbox/local/cgroup_slots.hpp"
 #include "sandbox/local/remove_tree.hpp"
+#include "sandbox/local/session_parts.hpp"
+#include "sandbox/local/spare_folder.hpp"
 #include "sandbox/protocol/parting_note.hpp"
 
 #include <array>
@@ -11,6 +14,7 @@
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -21,51 +25,11 @@
 namespace berth::local {
 namespace {
 
-struct Part {
-    const char* name;
-    mode_t mode;
-};
-
-constexpr Part home{"home", 0700};
-constexpr std::array temporary{Part{"tmp", 01777}, Part{"var-tmp", 01777}, Part{"run", 0755}};
-/// What commands' outputs are kept in (GuestConfig::spill_directory). The guest makes what is
-/// missing of it too, but while somebody waits.
-constexpr Part outputs{"berth", 0700};
-constexpr const char* outputs_parent = "var-tmp";
 constexpr const char* removed_home = "home.removed";
-constexpr const char* machine_id_name = "machine-id";
 constexpr const char* generation_name = "machine";
 constexpr const char* parting_name = "parting";
 constexpr const char* socket_name = "socket";
-
-void make_part(int folder, const Part& part)
-{
-    if (::mkdirat(folder, part.name, 0700) != 0) {
-        throw_errno(std::string("make folder ") + part.name);
-    }
-}
-
-void give_part(int folder, const Part& part, uid_t uid, gid_t gid)
-{
-    const UniqueFd fd(::openat(folder, part.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!fd || ::fchown(fd.get(), uid, gid) != 0 || ::fchmod(fd.get(), part.mode) != 0) {
-        throw_errno(std::string("give folder ") + part.name + " to the session");
-    }
-}
-
-/// machine-id(5): of 32 hexadecimal digits, and no other machine's.
-void make_machine_id(int folder)
-{
-    const UniqueFd file(
-        ::openat(folder, machine_id_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
-    if (!file) {
-        throw_errno("make the machine-id");
-    }
-    write_full(file.get(), random_hex(16) + "\n");
-    if (::fchmod(file.get(), 0444) != 0) { // whatever the server's umask: it is read inside
-        throw_errno("let the machine-id be read");
-    }
-}
+constexpr const char* cgroup_name = "cgroup";
 
 /// The owner of the home; nothing when there is none.
 std::optional<uid_t> owner_of(int folder, const Part& part)
@@ -93,6 +57,25 @@ UniqueFd make_private_folder(int parent, const std::string& name)
     return made;
 }
 
+/// Empty where there is none.
+std::string read_note(const std::string& state, const std::string& name, const char* note)
+{
+    try {
+        return read_file_limited(AT_FDCWD, SessionFolder::path_of(state, name) + '/' + note, 256);
+    } catch (const std::exception&) {
+        return {};
+    }
+}
+
+void write_note(int folder, const char* name, const std::string& content, SpareFolder* spare)
+{
+    if (spare != nullptr) {
+        spare->write(folder, name, content);
+    } else {
+        write_file_atomically(folder, name, content, 0600, /*sync=*/false);
+    }
+}
+
 /// The folder where it has that machine's; invalid: it has not, or there is none. By the key: what
 /// a record says of itself may be another's word, in shared books.
 UniqueFd open_of(const std::string& state, const sandbox::MachineRecord& record)
@@ -114,14 +97,18 @@ UniqueFd open_of(const std::string& state, const sandbox::MachineRecord& record)
 
 } // namespace
 
-SessionFolder::SessionFolder(const std::string& state, const std::string& name)
+SessionFolder::SessionFolder(const std::string& state, const std::string& name, SpareFolder* spare)
     : path_(path_of(state, name))
 {
     const auto sessions = make_private_folder(AT_FDCWD, state + "/sessions");
+    spread_subdirectories(sessions.get()); // also of one that an earlier release has made
+    if (spare != nullptr) {
+        (void)spare->give_empty(sessions.get(), name); // else it is there, or is made
+    }
     folder_ = make_private_folder(sessions.get(), name);
 }
 
-void SessionFolder::prepare(uid_t uid, gid_t gid) const
+void SessionFolder::prepare(uid_t uid, gid_t gid, SpareFolder* spare) const
 {
     if (!remove_temporary()) {
         throw Error(ErrorCode::sandbox_unavailable,
@@ -129,13 +116,14 @@ void SessionFolder::prepare(uid_t uid, gid_t gid) const
                         ", cannot be removed",
                     "remove tmp, var-tmp, run, machine-id and home.removed there by hand");
     }
-    const auto owner = owner_of(folder_.get(), home);
-    if (!owner) {
-        make_part(folder_.get(), home);
+    const auto had = [&](const char* part) { return spare != nullptr && spare->give(part, fd()); };
+    const auto owner = owner_of(folder_.get(), home_part);
+    if (!owner && !had(home_part.name)) {
+        make_part(fd(), home_part);
     }
     if (!owner || (*owner != uid && *owner == ::geteuid())) {
         // Also of a server that was killed before it gave the new home away.
-        give_part(folder_.get(), home, uid, gid);
+        give_part(fd(), home_part, uid, gid);
     } else if (*owner != uid) {
         // Not given away: the files in it would stay the other uid's, which may become that of
         // another session.
@@ -145,19 +133,22 @@ void SessionFolder::prepare(uid_t uid, gid_t gid) const
                     "give the files in it to uid " + std::to_string(uid) +
                         ", or remove the session with its files");
     }
-    for (const auto& part : temporary) {
-        make_part(folder_.get(), part);
-        give_part(folder_.get(), part, uid, gid);
+    for (const auto& part : temporary_parts) {
+        const bool whole = had(part.name);
+        if (!whole) {
+            make_part(fd(), part);
+        }
+        give_part(fd(), part, uid, gid);
+        if (part.name == std::string_view(outputs_parent)) {
+            if (!whole) {
+                make_outputs(fd());
+            }
+            give_outputs(fd(), uid, gid);
+        }
     }
-    make_machine_id(folder_.get());
-    // From folder to folder: the one that it is in is the session's by now.
-    const UniqueFd parent(
-        ::openat(folder_.get(), outputs_parent, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!parent) {
-        throw_errno(std::string("open folder ") + outputs_parent);
+    if (!had(machine_id_name)) {
+        make_machine_id(fd());
     }
-    make_part(parent.get(), outputs);
-    give_part(parent.get(), outputs, uid, gid);
 }
 
 bool SessionFolder::is_name(const std::string& name)
@@ -169,21 +160,21 @@ bool SessionFolder::is_name(const std::string& name)
 
 bool SessionFolder::has_home() const
 {
-    return owner_of(folder_.get(), home).has_value();
+    return owner_of(fd(), home_part).has_value();
 }
 
 std::string SessionFolder::find_home(const std::string& state, const std::string& name)
 {
-    auto path = path_of(state, name) + '/' + home.name;
+    auto path = path_of(state, name) + '/' + home_part.name;
     struct stat status{};
     return ::lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) ? path : std::string();
 }
 
 void SessionFolder::take_home(const SessionFolder& other) const
 {
-    if (::renameat2(other.folder_.get(), home.name, folder_.get(), home.name, RENAME_NOREPLACE) !=
-        0) {
-        throw_errno("move " + other.path_ + '/' + home.name + " to " + path_);
+    if (::renameat2(other.folder_.get(), home_part.name, folder_.get(), home_part.name,
+                    RENAME_NOREPLACE) != 0) {
+        throw_errno("move " + other.path_ + '/' + home_part.name + " to " + path_);
     }
 }
 
@@ -191,7 +182,7 @@ bool SessionFolder::remove_temporary() const noexcept
 {
     bool removed = remove_tree(folder_.get(), removed_home);
     removed = remove_tree(folder_.get(), machine_id_name) && removed;
-    for (const auto& part : temporary) {
+    for (const auto& part : temporary_parts) {
         removed = remove_tree(folder_.get(), part.name) && removed;
     }
     return removed;
@@ -202,9 +193,9 @@ bool SessionFolder::remove_home() const noexcept
     // Its name goes first: where this is interrupted (the server has a second to end in), no later
     // machine takes what is left of it for the home.
     const bool was_clear = remove_tree(folder_.get(), removed_home);
-    ::renameat(folder_.get(), home.name, folder_.get(), removed_home);
+    ::renameat(folder_.get(), home_part.name, folder_.get(), removed_home);
     return remove_tree(folder_.get(), removed_home) && was_clear &&
-           remove_tree(folder_.get(), home.name);
+           remove_tree(folder_.get(), home_part.name);
 }
 
 std::string SessionFolder::generation() const
@@ -216,9 +207,9 @@ std::string SessionFolder::generation() const
     }
 }
 
-void SessionFolder::set_generation(const std::string& generation) const
+void SessionFolder::set_generation(const std::string& generation, SpareFolder* spare) const
 {
-    write_file_atomically(folder_.get(), generation_name, generation, 0600, /*sync=*/false);
+    write_note(fd(), generation_name, generation, spare);
 }
 
 void SessionFolder::forget_generation() const noexcept
@@ -226,31 +217,48 @@ void SessionFolder::forget_generation() const noexcept
     ::unlinkat(folder_.get(), generation_name, 0);
     ::unlinkat(folder_.get(), parting_name, 0);
     ::unlinkat(folder_.get(), socket_name, 0);
+    ::unlinkat(folder_.get(), cgroup_name, 0);
     try { // and of a server that was killed as it wrote one; else the folder would stay
-        remove_unfinished(folder_.get(), {generation_name, socket_name});
+        remove_unfinished(folder_.get(), {generation_name, socket_name, cgroup_name});
     } catch (const std::exception&) {
         return; // the next one that ends a machine here tries again
     }
 }
 
-void SessionFolder::set_socket(const std::string& path) const
+void SessionFolder::set_socket(const std::string& path, SpareFolder* spare) const
 {
-    write_file_atomically(folder_.get(), socket_name, path, 0600, /*sync=*/false);
+    write_note(fd(), socket_name, path, spare);
 }
 
 std::string SessionFolder::socket(const std::string& state, const std::string& name,
                                   std::string usual)
 {
-    try {
-        auto noted = read_file_limited(AT_FDCWD, path_of(state, name) + '/' + socket_name, 256);
-        return noted.empty() ? usual : noted;
-    } catch (const std::exception&) {
-        return usual;
+    auto noted = read_note(state, name, socket_name);
+    return noted.empty() ? usual : noted;
+}
+
+void SessionFolder::set_cgroup(const std::string& slot, SpareFolder* spare) const
+{
+    if (!slot.empty()) {
+        write_note(fd(), cgroup_name, slot, spare);
+    } else if (::unlinkat(fd(), cgroup_name, 0) != 0 && errno != ENOENT) {
+        throw_errno("remove what the last machine's cgroups were called");
     }
 }
 
-UniqueFd SessionFolder::make_parting_note() const
+std::string SessionFolder::cgroup(const std::string& state, const std::string& name,
+                                  std::string usual)
 {
+    auto noted = read_note(state, name, cgroup_name);
+    return is_slot(noted) ? noted : usual;
+}
+
+UniqueFd SessionFolder::make_parting_note(SpareFolder* spare) const
+{
+    if (UniqueFd note = spare != nullptr ? spare->place_blank(fd(), parting_name) : UniqueFd()) {
+        protocol::begin_parting_note(note.get());
+        return note;
+    }
     return protocol::make_parting_note(folder_.get(), parting_name);
 }
 

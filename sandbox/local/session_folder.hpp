@@ -12,6 +12,8 @@
 
 namespace berth::local {
 
+class SpareFolder;
+
 /// `<state>/sessions/<name>`: a folder that only berth can enter, and in it what the session sees:
 ///
 ///     home     kept between machines
@@ -20,7 +22,7 @@ class SessionFolder {
   public:
     /// Makes the folder when missing. `state` is the path of the state directory, which must exist.
     /// Throws std::system_error.
-    SessionFolder(const std::string& state, const std::string& name);
+    SessionFolder(const std::string& state, const std::string& name, SpareFolder* spare = nullptr);
 
     /// Whether a folder may be called so: a key, and nothing that leads elsewhere.
     [[nodiscard]] static bool is_name(const std::string& name);
@@ -35,8 +37,9 @@ class SessionFolder {
     [[nodiscard]] int fd() const noexcept { return folder_.get(); }
 
     /// Makes the temporary folders anew, and the home when it is missing, all owned by the given
-    /// ids. Throws Error(sandbox_unavailable) when what is there cannot be used.
-    void prepare(uid_t uid, gid_t gid) const;
+    /// ids; of `spare`, as far as that goes. Throws Error(sandbox_unavailable) when what is there
+    /// cannot be used.
+    void prepare(uid_t uid, gid_t gid, SpareFolder* spare = nullptr) const;
 
     [[nodiscard]] bool has_home() const;
 
@@ -53,20 +56,27 @@ class SessionFolder {
 
     /// Which machine the temporary folders belong to; empty: none.
     [[nodiscard]] std::string generation() const;
-    void set_generation(const std::string& generation) const;
+    void set_generation(const std::string& generation, SpareFolder* spare = nullptr) const;
     /// And its notes.
     void forget_generation() const noexcept;
 
     /// Where that machine's guest listens, for a server that looks for its socket elsewhere: what
     /// is in its environment says where (runtime_folder.hpp).
-    void set_socket(const std::string& path) const;
+    void set_socket(const std::string& path, SpareFolder* spare = nullptr) const;
     /// `usual`: where one of which that was not noted listens. Makes no folder.
     [[nodiscard]] static std::string socket(const std::string& state, const std::string& name,
                                             std::string usual);
 
+    /// What that machine's cgroups are called, where that is a slot; "" for one whose name they
+    /// have.
+    void set_cgroup(const std::string& slot, SpareFolder* spare = nullptr) const;
+    /// `usual`: what they are called else. Makes no folder.
+    [[nodiscard]] static std::string cgroup(const std::string& state, const std::string& name,
+                                            std::string usual);
+
     /// A file for the guest of that machine to say why it ends itself (protocol/parting.hpp), open
     /// for writing. Throws std::system_error.
-    [[nodiscard]] UniqueFd make_parting_note() const;
+    [[nodiscard]] UniqueFd make_parting_note(SpareFolder* spare = nullptr) const;
     /// What it says of the machine of that record; nothing where there is none. Makes no folder.
     [[nodiscard]] static std::optional<protocol::Parting>
     parting(const std::string& state, const sandbox::MachineRecord& record);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* called = "template";
 
-Error refusal(const std::string& message, const std::string& hint)
+Error template_refusal(const std::string& message, const std::string& hint)
 {
     return {ErrorCode::invalid_argument, message, hint};
 }
@@ -46,10 +46,11 @@ void require_roots_own(const std::string& path, bool above)
     const bool is_safe = above && (status.st_mode & S_ISVTX) != 0 && status.st_uid == 0;
     const auto writer = is_safe ? "" : other_writer(status);
     if (!writer.empty()) {
-        throw refusal("template: " + path + " may be written to by " + writer +
-                          " and could have programs put in that every session would run",
-                      "give it to root, writable by nobody else: chown root:root and chmod 755; or "
-                      "put the template elsewhere");
+        throw template_refusal(
+            "template: " + path + " may be written to by " + writer +
+                " and could have programs put in that every session would run",
+            "give it to root, writable by nobody else: chown root:root and chmod 755; or "
+            "put the template elsewhere");
     }
 }
 
@@ -88,18 +89,19 @@ void check_template(const std::string& directory, const std::vector<sandbox::Mou
     (void)check_source({.path = directory, .called = called}, own, table);
     struct stat status{};
     if (::stat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
-        throw refusal(std::string(called) + ' ' + directory + " is not a folder",
-                      "unpack what it is made of, and name the folder");
+        throw template_refusal(std::string(called) + ' ' + directory + " is not a folder",
+                               "unpack what it is made of, and name the folder");
     }
     if (::geteuid() == 0) {
         require_roots_own(directory);
     }
     for (const auto& mount : mounts) {
         if (mount.writable && shows(mount, directory, table)) {
-            throw refusal(std::string(called) + ' ' + directory +
-                              " could be changed from inside through the writable mount of " +
-                              mount.source + " on " + mount.target,
-                          "mount that read-only, or put the template elsewhere");
+            throw template_refusal(
+                std::string(called) + ' ' + directory +
+                    " could be changed from inside through the writable mount of " + mount.source +
+                    " on " + mount.target,
+                "mount that read-only, or put the template elsewhere");
         }
     }
 }

@@ -5,6 +5,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/file_lock.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/local/spare_folder.hpp"
 
 #include <cerrno>
 #include <charconv>
@@ -48,8 +49,13 @@ std::optional<unsigned> parse(const std::string& text)
     return value;
 }
 
+/// Empty where there is none. That is the usual case of each new session, while somebody waits: an
+/// exception would take longer than all else that is looked at here.
 std::string read_small(int state, const std::string& path)
 {
+    if (::faccessat(state, path.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
+        return {};
+    }
     try {
         return read_file_limited(state, path, 256);
     } catch (const std::system_error& error) {
@@ -262,7 +268,7 @@ UidRange::Claim UidRange::choose(const std::string& name) const
                 "remove old sessions with 'berth sessions kill KEY --purge'");
 }
 
-void UidRange::Claim::write()
+void UidRange::Claim::write(SpareFolder* spare)
 {
     if (!lock) {
         return;
@@ -270,8 +276,12 @@ void UidRange::Claim::write()
     // In this order: after a crash between the two the claim is stale, and the folder has no uid
     // that another session could have as well.
     try {
-        write_file_atomically(state, claim_path(uid), name, 0600, /*sync=*/false);
-        write_file_atomically(state, record_path(name), std::to_string(uid), 0600, false);
+        const auto put = [&](const std::string& path, const std::string& content) {
+            spare != nullptr ? spare->write(state, path, content)
+                             : write_file_atomically(state, path, content, 0600, /*sync=*/false);
+        };
+        put(claim_path(uid), name);
+        put(record_path(name), std::to_string(uid));
     } catch (const std::system_error&) {
         ::unlinkat(state, claim_path(uid).c_str(), 0);
         throw;

@@ -8,6 +8,8 @@
 
 namespace berth::local {
 
+class SpareFolder;
+
 /// Host uids for sessions, one each. Claims are files `<state>/uids/<uid>` that hold the name of
 /// the session's folder below `<state>/sessions`; a claim holds as long as that folder says the
 /// same in its file `uid`. So no uid is given away while files of its session may exist, and a
@@ -26,8 +28,9 @@ class UidRange {
         int state = -1;
         unsigned next = 0;
 
-        /// The session's folder must exist. Nothing happens when it is written already.
-        void write();
+        /// The session's folder must exist. `spare`: whose blank files are used. Nothing happens
+        /// when it is written already.
+        void write(SpareFolder* spare = nullptr);
     };
 
     /// The uid of the session in folder `<state>/sessions/<name>`, the same one every time.

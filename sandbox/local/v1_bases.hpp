@@ -13,6 +13,8 @@ struct V1Bases {
     std::string cpu;
     std::string freezer; ///< where no v2 freezes
 
+    friend bool operator==(const V1Bases&, const V1Bases&) = default;
+
     /// Each once, in order.
     [[nodiscard]] std::set<std::string> directories() const
     {

@@ -140,10 +140,10 @@ std::optional<std::int32_t> receive_number(int socket)
 
 /// The pid that the launcher tells, or the zygote's -errno; nothing when the zygote is gone. Throws
 /// Failure when nobody answers.
-std::optional<int> Zygote::ask(UniqueFd theirs, int control, int wake, bool waits)
+std::optional<int> Zygote::ask(UniqueFd theirs, int control, int wake, const std::string& cgroup)
 {
-    const char message = waits ? message_fork_to_wait : message_fork;
-    if (!send_descriptors(socket_.get(), {&message, 1}, {theirs.get(), wake})) {
+    const char what = cgroup.empty() ? message_fork : message_fork_to_wait;
+    if (!send_descriptors(socket_.get(), what + cgroup, {theirs.get(), wake})) {
         return std::nullopt;
     }
     theirs.reset(); // else the end of the launcher's could not be seen
@@ -169,11 +169,12 @@ void Zygote::prepare(const std::string& ahead)
 }
 
 /// Each try with descriptors of its own: what is meant for one launcher no other must hear.
-std::optional<Zygote::Forked> Zygote::try_to_fork(std::optional<int>& answer, bool waits)
+std::optional<Zygote::Forked> Zygote::try_to_fork(std::optional<int>& answer,
+                                                  const std::string& cgroup)
 {
     auto [control, theirs] = make_socket_pair();
     UniqueFd wake = make_launcher_wake();
-    answer = ask(std::move(theirs), control.get(), wake.get(), waits);
+    answer = ask(std::move(theirs), control.get(), wake.get(), cgroup);
     if (!answer || *answer <= 0) {
         return std::nullopt;
     }
@@ -190,7 +191,7 @@ std::optional<Zygote::Forked> Zygote::try_to_fork(std::optional<int>& answer, bo
                   .wake = std::move(wake)};
 }
 
-std::optional<Zygote::Forked> Zygote::fork_launcher(bool waits)
+std::optional<Zygote::Forked> Zygote::fork_launcher(const std::string& cgroup)
 {
     const std::lock_guard lock(mutex_);
     std::optional<int> answer;
@@ -198,7 +199,7 @@ std::optional<Zygote::Forked> Zygote::fork_launcher(bool waits)
         if (!socket_ && !start()) {
             return std::nullopt;
         }
-        if (auto forked = try_to_fork(answer, waits)) {
+        if (auto forked = try_to_fork(answer, cgroup)) {
             return forked;
         }
         if (!answer) {

@@ -31,11 +31,12 @@ class Zygote {
         UniqueFd wake;
     };
 
-    /// `waits`: it is for a machine that nobody has asked for yet, and makes of it what it can.
-    /// A zygote that has died is started anew. Nothing where this host runs no program from memory,
-    /// or the zygote cannot work there: a launcher that is started by itself has the same trouble
-    /// then and can tell it, or has none. Throws Failure, std::system_error.
-    [[nodiscard]] std::optional<Forked> fork_launcher(bool waits);
+    /// `cgroup`: it is for a machine that nobody has asked for yet, and makes of it what it can,
+    /// with cgroups of that name; empty: it has something to do. A zygote that has died is started
+    /// anew. Nothing where this host runs no program from memory, or the zygote cannot work there:
+    /// a launcher that is started by itself has the same trouble then and can tell it, or has none.
+    /// Throws Failure, std::system_error.
+    [[nodiscard]] std::optional<Forked> fork_launcher(const std::string& cgroup);
 
     /// The launchers that are forked from here on have `ahead` (an encoded Ahead) made. Waits for
     /// other calls only.
@@ -45,8 +46,10 @@ class Zygote {
     [[nodiscard]] bool start();
     [[nodiscard]] int copy();
     void stop() noexcept;
-    [[nodiscard]] std::optional<int> ask(UniqueFd theirs, int control, int wake, bool waits);
-    [[nodiscard]] std::optional<Forked> try_to_fork(std::optional<int>& answer, bool waits);
+    [[nodiscard]] std::optional<int> ask(UniqueFd theirs, int control, int wake,
+                                         const std::string& cgroup);
+    [[nodiscard]] std::optional<Forked> try_to_fork(std::optional<int>& answer,
+                                                    const std::string& cgroup);
 
     const std::string program_;
     const std::chrono::milliseconds patience_;

@@ -42,10 +42,15 @@ UniqueFd make_parting_note(int folder, const std::string& path)
     if (!note) {
         throw_errno("make the note " + path);
     }
-    lock_for_life(note.get());
-    const char living = static_cast<char>(Parting::none);
-    write_full(note.get(), {&living, 1});
+    begin_parting_note(note.get());
     return note;
+}
+
+void begin_parting_note(int note)
+{
+    lock_for_life(note);
+    const char living = static_cast<char>(Parting::none);
+    write_full(note, {&living, 1});
 }
 
 std::optional<Parting> read_parting_note(int folder, const std::string& path) noexcept

@@ -17,6 +17,9 @@ namespace berth::protocol {
 /// std::system_error.
 [[nodiscard]] UniqueFd make_parting_note(int folder, const std::string& path);
 
+/// Makes that of an empty file. Throws std::system_error.
+void begin_parting_note(int note);
+
 /// What it says; nothing where there is none, or it cannot be read.
 [[nodiscard]] std::optional<Parting> read_parting_note(int folder,
                                                        const std::string& path) noexcept;

@@ -4,6 +4,7 @@ Names alone would not do: what is left under a strange name, or held open by a s
 import collections
 import contextlib
 import dataclasses
+import fcntl
 import os
 import pathlib
 import re
@@ -57,9 +58,27 @@ def _memory_kb(pid):
     return 0
 
 
+def _waits(folder):
+    """Whether a server that lives has made it ahead."""
+    with contextlib.suppress(OSError):
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(file)
+    return False
+
+
 def _files(folder):
-    return {os.path.join(where, name) for where, folders, names in os.walk(folder)
-            for name in [*folders, *names]}
+    """Without what servers that live have made ahead, which is another one each time."""
+    found = set()
+    for where, folders, names in os.walk(folder):
+        if where == os.path.join(folder, "ahead"):
+            folders[:] = [name for name in folders if not _waits(os.path.join(where, name))]
+        found.update(os.path.join(where, name) for name in [*folders, *names])
+    return found
 
 
 @dataclasses.dataclass

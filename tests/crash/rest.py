@@ -7,6 +7,7 @@ import re
 import time
 
 from footprint import taken, taken_at_rest
+from state_directory import SLOT
 
 # What the guest may remember, in KiB: jobs that have ended, results that nobody has read, answers of
 # the last calls.
@@ -15,8 +16,9 @@ REMEMBERED_KB = 12 * 1024
 OF_COMMANDS = {"process": re.compile(r"(?!berth( |-direct |-launcher ))"), "cgroup": re.compile(r".*/cmds/")}
 # What the load itself has made, and the log of calls that failed (as busy, say). What a save that was
 # killed has left is in `tmp`, or a journal. A server that is killed as it writes a record leaves a file
-# beside it, until it is a minute old and something is collected.
-CONTENTS = re.compile(r"/sessions/[^/]+/[a-z.-]+\.tmp\.[0-9a-f]+$|/errors\.jsonl$|"
+# beside it, until it is a minute old and something is collected. What a machine's cgroups are called is
+# noted where they were made ahead.
+CONTENTS = re.compile(r"/sessions/[^/]+/([a-z.-]+\.tmp\.[0-9a-f]+|cgroup)$|/errors\.jsonl$|"
                       r"/(sessions|machines)/[^/]+/home/|/workspace(/[^/]+(/tmp|/files(/.*)?)?)?$")
 
 
@@ -61,4 +63,5 @@ class Rest:
             for kind in ("cgroup", "file"):
                 things[kind] = {name.replace(keys[0], "KEY").replace(self._state.sandbox_id(keys[0]), "ID")
                                 for name in things[kind]}
+            things["cgroup"] = {SLOT.sub("/berth/ID", name) for name in things["cgroup"]}
         return footprint

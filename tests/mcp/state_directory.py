@@ -15,6 +15,8 @@ import time
 from mcp_client import binary_path
 
 CGROUP_ROOT = pathlib.Path("/sys/fs/cgroup")
+# Cgroups that are made before it is known of which machine.
+SLOT = re.compile(r"/berth/ahead[0-9a-f]{16}(?=/|$)")
 
 
 def _read(path):
@@ -38,6 +40,12 @@ def _sockets():
         with contextlib.suppress(OSError):
             found.update(os.path.join(folder, name) for name in os.listdir(folder))
     return found
+
+
+def _has_guest(path):
+    """Whether the slot that this path is in has one, or has gone."""
+    slot = path[:SLOT.search(path).end()]
+    return not os.path.exists(slot) or _read(slot + "/guest/cgroup.procs") != b""
 
 
 def _nobody_listens(path):
@@ -83,6 +91,7 @@ class StateDirectory:
         self._exclusive = exclusive
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="berth-test-state-"))
         self._keys = set()
+        self._slots = set()
         self._temporary = set(os.listdir(tempfile.gettempdir()))
         self._sockets = _sockets()
         self._programs = set(_berth_programs())
@@ -93,13 +102,20 @@ class StateDirectory:
             self._keys.update(os.listdir(self.path / "sessions"))
         return self._keys
 
+    def slots(self):
+        """What the cgroups are called of the sessions that were seen here and whose machine was made
+        ahead: those have names of their own, which the session's folder says."""
+        self._slots.update(filter(None, (_read(path) for path in self.path.glob("sessions/*/cgroup"))))
+        return self._slots
+
     def sandbox_id(self, key):
         """What cgroups and the socket of that session are named. Not by the key alone: every test
         that calls its session `work` has the same, and those run side by side."""
         return hashlib.sha256(f"{self.path}\n{key}".encode()).hexdigest()[:16]
 
     def _needles(self):
-        return [os.fsencode(self.path)] + [self.sandbox_id(key).encode() for key in self.keys()]
+        return [os.fsencode(self.path), *(self.sandbox_id(key).encode() for key in self.keys()),
+                *self.slots()]
 
     def processes(self):
         """{pid: command line} of every process that belongs to this state directory: named in its
@@ -121,12 +137,14 @@ class StateDirectory:
         return found
 
     def cgroups(self):
-        """The cgroups of this directory's sessions, in every hierarchy, the deepest first."""
+        """The cgroups of this directory's sessions, in every hierarchy, the deepest first. `exclusive`:
+        and whatever has been made ahead and is nobody's any more."""
         hashes = [needle.decode() for needle in self._needles()[1:]]
         found = []
         for folder, names, _ in os.walk(CGROUP_ROOT):
-            found += [os.path.join(folder, name) for name in names
-                      if any(needle in os.path.join(folder, name) for needle in hashes)]
+            found += [path for path in (os.path.join(folder, name) for name in names)
+                      if any(needle in path for needle in hashes)
+                      or (self._exclusive and SLOT.search(path) and not _has_guest(path))]
         return sorted(found, key=len, reverse=True)
 
     def mounts(self):

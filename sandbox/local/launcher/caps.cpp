@@ -11,10 +11,14 @@
 #include <unistd.h>
 
 namespace berth::local {
+namespace {
 
-void drop_privileges()
+constexpr const char* step = "caps";
+
+} // namespace
+
+void drop_bounding_set()
 {
-    constexpr const char* step = "caps";
     // Up to the kernel's own last one, which may be newer than the headers'.
     for (unsigned long capability = 0; capability < 64; ++capability) {
         if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) {
@@ -22,6 +26,10 @@ void drop_privileges()
             break;
         }
     }
+}
+
+void drop_privileges()
+{
     require(::prctl(PR_SET_SECUREBITS, SECBIT_NOROOT | SECBIT_NOROOT_LOCKED |
                                            SECBIT_NO_CAP_AMBIENT_RAISE |
                                            SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED) == 0,

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -48,13 +49,23 @@ void remove(const std::string& session) noexcept
 {
     kill_cgroup(session);
     remove_cgroup(session, Deadline::after(std::chrono::seconds(2)));
+    remove_abandoned(session.substr(0, session.rfind('/')));
 }
 
 } // namespace
 
-Cgroups::Cgroups(const LaunchSpec& spec) : spec_(spec)
+void use_v2(Handover& handover, CommandCgroups commands)
 {
-    if (spec.cgroup.v2_base.empty()) {
+    if (commands.oom_events) {
+        handover.oom_events = std::move(commands.oom_events);
+        handover.pids_events = std::move(commands.pids_events);
+        handover.cpu_stat = std::move(commands.cpu_stat);
+    }
+}
+
+Cgroups::Cgroups(CgroupSpec spec) : spec_(std::move(spec))
+{
+    if (spec_.v2_base.empty()) {
         return;
     }
     try {
@@ -75,12 +86,11 @@ Cgroups::~Cgroups()
 /// The limits of the commands, on the cgroup they run in.
 void Cgroups::set_limits(const std::string& path)
 {
-    const auto& cgroup = spec_.cgroup;
-    write(path + "/memory.max", std::to_string(cgroup.memory));
+    write(path + "/memory.max", std::to_string(spec_.memory));
     // Absent where the kernel has no swap accounting; then the host's swap is not limited.
     try_write(path + "/memory.swap.max", "0");
-    write(path + "/pids.max", std::to_string(cgroup.pids));
-    limit_cpu(path, cgroup.cpu_quota);
+    write(path + "/pids.max", std::to_string(spec_.pids));
+    limit_cpu(path, spec_.cpu_quota);
 }
 
 void Cgroups::limit_cpu(const std::string& path, std::uint64_t quota)
@@ -90,23 +100,37 @@ void Cgroups::limit_cpu(const std::string& path, std::uint64_t quota)
     }
 }
 
+void Cgroups::limit_guest()
+{
+    if (spec_.v2_controllers) {
+        const std::string guest = session_ + "/guest";
+        write(guest + "/memory.max", std::to_string(spec_.guest_memory));
+        limit_cpu(guest, cgroup::guest_quota(spec_.cpu_quota));
+    }
+}
+
+void Cgroups::limit(const CgroupSpec& other)
+{
+    spec_ = other;
+    if (!session_.empty() && spec_.v2_controllers) {
+        limit_guest();
+        set_limits(session_ + "/cmds");
+    }
+}
+
 void Cgroups::make_guest()
 {
-    const auto& cgroup = spec_.cgroup;
-    if (cgroup.v2_controllers) {
-        enable_controllers(cgroup.v2_base);
+    if (spec_.v2_controllers) {
+        enable_controllers(spec_.v2_base);
     }
-    session_ = cgroup::make_session_directory(cgroup.v2_base, cgroup);
+    session_ = cgroup::make_session_directory(spec_.v2_base, spec_);
     const std::string guest = session_ + "/guest";
-    if (cgroup.v2_controllers) {
-        enable_controllers(cgroup.v2_base + "/berth");
+    if (spec_.v2_controllers) {
+        enable_controllers(spec_.v2_base + "/berth");
         enable_controllers(session_);
     }
     make_directory(guest);
-    if (cgroup.v2_controllers) {
-        write(guest + "/memory.max", std::to_string(cgroup.guest_memory));
-        limit_cpu(guest, cgroup::guest_quota(cgroup.cpu_quota));
-    }
+    limit_guest();
     guest_ = open_file(guest, O_PATH | O_DIRECTORY);
 }
 
@@ -116,11 +140,10 @@ CommandCgroups Cgroups::make_for_commands()
     if (session_.empty()) {
         return made;
     }
-    const auto& cgroup = spec_.cgroup;
     const std::string commands = session_ + "/cmds";
-    const std::string run = run_cgroup_path(cgroup);
+    const std::string run = run_cgroup_path(spec_);
     make_directory(commands);
-    if (cgroup.v2_controllers) {
+    if (spec_.v2_controllers) {
         set_limits(commands);
         enable_controllers(commands);
         made.oom_events = open_file(commands + "/memory.events", O_RDONLY);
@@ -130,29 +153,35 @@ CommandCgroups Cgroups::make_for_commands()
     // A guest that was taken over could fill the kernel's memory with cgroups.
     write(commands + "/cgroup.max.descendants", "2048");
     make_directory(run);
-    if (cgroup.v2_controllers) {
+    if (spec_.v2_controllers) {
         enable_controllers(run);
-    }
-    // mkdir of a command's cgroup needs `run`; starting a command from guest/ into it needs the
-    // cgroup.procs of their common ancestor. No file of a limit is given away.
-    give(run, spec_);
-    give(session_ + "/cgroup.procs", spec_);
-    // Pausing the session is the guest's to decide, and to give its memory back then. Linux before
-    // 5.2 cannot freeze here, before 5.19 not be asked for memory, on v1 never.
-    for (const char* name : {"/cgroup.freeze", "/memory.reclaim"}) {
-        if (const auto file = run + name; ::access(file.c_str(), F_OK) == 0) {
-            give(file, spec_);
-        }
-    }
-    if (spec_.privileged) {
-        made.run = clone_directory(run);
     }
     return made;
 }
 
+UniqueFd Cgroups::give_run(const LaunchSpec& spec)
+{
+    if (session_.empty()) {
+        return {};
+    }
+    const std::string run = run_cgroup_path(spec_);
+    // mkdir of a command's cgroup needs `run`; starting a command from guest/ into it needs the
+    // cgroup.procs of their common ancestor. No file of a limit is given away.
+    give(run, spec);
+    give(session_ + "/cgroup.procs", spec);
+    // Pausing the session is the guest's to decide, and to give its memory back then. Linux before
+    // 5.2 cannot freeze here, before 5.19 not be asked for memory, on v1 never.
+    for (const char* name : {"/cgroup.freeze", "/memory.reclaim"}) {
+        if (const auto file = run + name; ::access(file.c_str(), F_OK) == 0) {
+            give(file, spec);
+        }
+    }
+    return spec.privileged ? clone_directory(run) : UniqueFd();
+}
+
 void Cgroups::keep_commands_with_guest()
 {
-    if (spec_.cgroup.v2_controllers) {
+    if (spec_.v2_controllers) {
         set_limits(session_ + "/guest");
     }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/local/handover.hpp"
 #include "sandbox/local/launch_spec.hpp"
 
 #include <cstdint>
@@ -11,11 +12,13 @@ namespace berth::local {
 
 /// Of the commands of one session.
 struct CommandCgroups {
-    UniqueFd run;        ///< as root; else the child opens it
     UniqueFd oom_events; ///< memory.events
     UniqueFd pids_events;
     UniqueFd cpu_stat;
 };
+
+/// What is v2's goes before what v1 has of the same.
+void use_v2(Handover& handover, CommandCgroups commands);
 
 /// The cgroups (v2) of one session:
 ///
@@ -29,13 +32,20 @@ class Cgroups {
   public:
     /// What the guest is born into. Controllers are enabled now, while the cgroups are empty: later
     /// it would mean to wait for the kernel (an RCU grace period).
-    explicit Cgroups(const LaunchSpec& spec);
+    explicit Cgroups(CgroupSpec spec);
     ~Cgroups();
     Cgroups(const Cgroups&) = delete;
     Cgroups& operator=(const Cgroups&) = delete;
 
     /// Everything else; needed once the child has built its root.
     [[nodiscard]] CommandCgroups make_for_commands();
+
+    /// The limits of that one in place of those that they were made with.
+    void limit(const CgroupSpec& other);
+
+    /// Makes of that what the guest needs the session's. Returns `run` as a mount, as root; else
+    /// the child opens it.
+    [[nodiscard]] UniqueFd give_run(const LaunchSpec& spec);
 
     void keep() noexcept { kept_ = true; }
 
@@ -52,10 +62,11 @@ class Cgroups {
 
   private:
     void make_guest();
+    void limit_guest();
     void set_limits(const std::string& path);
     void limit_cpu(const std::string& path, std::uint64_t quota);
 
-    const LaunchSpec& spec_;
+    CgroupSpec spec_;
     std::string session_; ///< empty: no cgroups
     bool kept_ = false;
     std::vector<std::string> missing_;

@@ -13,6 +13,7 @@
 #include "sandbox/local/launcher/net.hpp"
 #include "sandbox/local/launcher/proc.hpp"
 #include "sandbox/local/launcher/proc_masks.hpp"
+#include "sandbox/local/launcher/request.hpp"
 #include "sandbox/local/launcher/root.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
 #include "sandbox/local/launcher/socket.hpp"
@@ -111,14 +112,47 @@ bool prepare(const Root& root, ChildSetup& setup, bool prepared)
     return closed;
 }
 
-/// What of that could not be done ahead.
-bool complete(DoneAhead& ahead, const LaunchSpec& spec)
+void join(const std::vector<UniqueFd>& guest_tasks)
 {
+    for (const auto& tasks : guest_tasks) {
+        // While this process is single-threaded: later each thread would have to be written.
+        require(::write(tasks.get(), "0", 1) == 1, "cgroup", "join the guest's cgroup");
+    }
+}
+
+/// What of that needs a namespace of pids; then it waits until it is known whose this is.
+bool complete(ChildSetup& setup)
+{
+    auto& ahead = *setup.ahead;
+    setup.process_name.show("berth-next");
     ahead.proc.leave(ahead.root);
     const bool closed = close_nested_namespaces(ahead.root);
     mask_proc(ahead.root, std::move(ahead.covers));
-    resize_shm(ahead.root, spec.shm_size);
+    join(*setup.guest_tasks);
+    drop_bounding_set();
+    write_full(setup.ready_fd, "R");
+    auto heard = hear(setup.handover_fd);
+    if (!heard) {
+        ::_exit(0); // the launcher has ended, or needs no guest
+    }
+    setup.heard = std::move(*heard);
+    setup.spec = protocol::decode<LaunchSpec>(content_of(setup.heard.spec));
+    setup.heard.spec.reset();
+    setup.lifetime_fd = setup.heard.lifetime.get();
+    setup.proxy_fd = setup.heard.proxy.get();
+    setup.processors = setup.spec.processors;
     return closed;
+}
+
+/// For good.
+void restrict_itself(ChildSetup& setup, const Handover& handover, bool closed)
+{
+    drop_privileges();
+    restrict_files({.trees = setup.trees,
+                    .binds = setup.spec.binds,
+                    .cgroups = handover.run_cgroup.get(),
+                    .program = setup.program.get()});
+    install_filter(closed ? setup.filter : compile_filter(/*forbid_namespaces=*/true));
 }
 
 Handover set_up(ChildSetup& setup)
@@ -126,7 +160,10 @@ Handover set_up(ChildSetup& setup)
     // Process group and session 1: nothing of the host's terminal, and the filter knows the number.
     require(::setsid() == 1, "identity", "setsid");
     const bool is_ahead = setup.ahead != nullptr;
-    if (!is_ahead) {
+    bool closed = false;
+    if (is_ahead) {
+        closed = complete(setup);
+    } else {
         wait_for_maps(setup.handover_fd);
     }
     give_processors_back(setup.processors);
@@ -136,8 +173,12 @@ Handover set_up(ChildSetup& setup)
     std::optional<Root> own;
     const bool prepared = setup.prepared_root.valid();
     const Root& root = is_ahead ? setup.ahead->root : own.emplace(std::move(setup.prepared_root));
-    const bool closed =
-        is_ahead ? complete(*setup.ahead, setup.spec) : prepare(root, setup, prepared);
+    if (is_ahead) {
+        resize_shm(root, setup.spec.shm_size);
+    } else {
+        closed = prepare(root, setup, prepared);
+        drop_bounding_set();
+    }
     if (setup.spec.filtered_network) {
         hand_out_sockets(setup.proxy_fd);
     }
@@ -145,10 +186,7 @@ Handover set_up(ChildSetup& setup)
     Handover handover = wait_for_handover(setup.handover_fd);
     take_late_trees(setup, handover);
     root.attach_all(setup.trees, setup.spec.binds);
-    for (const auto& tasks : handover.guest_tasks) {
-        // While this process is single-threaded: later each thread would have to be written.
-        require(::write(tasks.get(), "0", 1) == 1, "cgroup", "join the guest's cgroup");
-    }
+    join(handover.guest_tasks);
     if (handover.listen) {
         // Again, now as pid 1: it is the one whom SO_PEERCRED names to a connecting server, by
         // which a machine is found that no record knows yet.
@@ -157,12 +195,7 @@ Handover set_up(ChildSetup& setup)
     if (!is_ahead) {
         root.enter();
     }
-    drop_privileges();
-    restrict_files({.trees = setup.trees,
-                    .binds = setup.spec.binds,
-                    .cgroups = handover.run_cgroup.get(),
-                    .program = setup.program.get()});
-    install_filter(closed ? setup.filter : compile_filter(/*forbid_namespaces=*/true));
+    restrict_itself(setup, handover, closed);
     if (!closed) {
         ChildReport note;
         note.nested_closed_by_filter = true;

@@ -6,6 +6,7 @@
 #include "sandbox/local/launcher/process_name.hpp"
 #include "sandbox/local/launcher/root.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
+#include "sandbox/local/launcher/told.hpp"
 #include "sandbox/local/launcher/trees.hpp"
 
 #include <string>
@@ -25,9 +26,12 @@ struct ChildSetup {
     LaunchSpec& spec;
     FilterProgram& filter; ///< without a rule against namespaces
     const ProcessName& process_name;
-    /// In namespaces with the spec's surroundings (NamespaceKeeper); null: they are new, and all
-    /// binds but the late ones in `trees`.
+    /// In namespaces that were made ahead (NamespaceKeeper): then `spec` is an empty one until the
+    /// child is told, over `handover_fd`, and what else it is told comes into `heard`. Null: they
+    /// are new, and all binds but the late ones in `trees`.
     DoneAhead* ahead = nullptr;
+    const std::vector<UniqueFd>* guest_tasks = nullptr; ///< of v1, which it joins ahead
+    Heard heard;
     UniqueFd prepared_root;       ///< as root, with the spec's base in it; none: it is to be made
     RootParts base;               ///< the spec's, unless the root is prepared
     std::vector<Tree> base_trees; ///< as root, unless the root is prepared; else made by the child
@@ -36,7 +40,7 @@ struct ChildSetup {
     int handover_fd = -1;         ///< in new namespaces one byte when the identity maps are there;
                                   ///< then the Handover
     int report_fd = -1;           ///< takes a ChildReport; closed when the guest begins
-    int ready_fd = -1;            ///< becomes the guest's
+    int ready_fd = -1; ///< becomes the guest's; takes a byte, too, when it waits to be told
     int lifetime_fd = -1;
     int proxy_fd = -1;      ///< of a filtered network; becomes the guest's
     std::string processors; ///< which it may have again when it begins

@@ -24,8 +24,10 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -94,7 +96,7 @@ clone_args clone_arguments(const LaunchSpec& spec, const Cgroups& cgroups)
     clone_args args{};
     args.flags = surrounding_namespaces(spec.surroundings);
     args.exit_signal = SIGCHLD;
-    add_own_namespaces(args, spec, cgroups.guest_fd());
+    add_own_namespaces(args, spec.cgroup, cgroups.guest_fd());
     return args;
 }
 
@@ -133,49 +135,66 @@ pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires, UniqueFd
     return pid;
 }
 
-/// The guest-to-be as its launcher knows it.
+/// The guest-to-be as its launcher knows it, and what it was born into.
 struct Started {
+    std::unique_ptr<CgroupsAhead> ahead; ///< where it was made ahead; else:
+    std::unique_ptr<Cgroups> cgroups;
     Wires wires;
     ChildProcess child;
-    bool is_ahead = false;  ///< in namespaces that were made ahead
-    std::string processors; ///< which it may have again
+    std::uint64_t start_time = 0; ///< of the child
+    std::string processors;       ///< which it may have again
+
+    Cgroups& v2() { return ahead ? ahead->v2() : *cgroups; }
 };
 
 /// `root`: which the namespaces have, to look at.
-Started start_in(NamespaceKeeper& namespaces, const Launch& launch, const Cgroups& cgroups,
-                 const UniqueFd& root)
+Started start_in(NamespaceKeeper& namespaces, const Launch& launch, const UniqueFd& root)
 {
     namespaces.maps().write(launch.spec);
     give_dev(root.get(), launch.spec);
-    Wires wires = namespaces.take_wires();
-    ChildProcess child(namespaces.give_birth(wires, {.spec = launch.file.get(),
-                                                     .cgroup = cgroups.guest_fd(),
-                                                     .lifetime = launch.lifetime.get(),
-                                                     .proxy = launch.proxy.get()}));
-    return {.wires = std::move(wires), .child = std::move(child), .is_ahead = true};
+    (void)::kill(namespaces.guest(), SIGCONT); // whoever has stopped it while it had nothing to do
+    namespaces.tell({.spec = launch.file.get(),
+                     .lifetime = launch.lifetime.get(),
+                     .proxy = launch.proxy.get()});
+    auto cgroups = namespaces.take_cgroups();
+    cgroups->limit(launch.spec.cgroup);
+    return {.ahead = std::move(cgroups),
+            .cgroups = nullptr,
+            .wires = namespaces.take_wires(),
+            .child = namespaces.take_guest(),
+            .start_time = namespaces.guest_start_time(),
+            .processors = {}};
 }
 
-Started start_anew(Launch& launch, const Cgroups& cgroups, UniqueFd root)
+Started start_anew(Launch& launch, UniqueFd root)
 {
+    give_processors_back(launch.spec.processors);
+    auto cgroups = std::make_unique<Cgroups>(launch.spec.cgroup);
     Wires wires;
-    ChildProcess child(start_child(launch, cgroups, wires, std::move(root)));
-    Started started{.wires = std::move(wires), .child = std::move(child)};
+    ChildProcess child(start_child(launch, *cgroups, wires, std::move(root)));
+    Started started{.ahead = nullptr,
+                    .cgroups = std::move(cgroups),
+                    .wires = std::move(wires),
+                    .child = std::move(child),
+                    .start_time = 0,
+                    .processors = {}};
+    started.start_time = start_time(started.child.pid()).value_or(0);
     started.processors = keep_off_this_processor(started.child.pid());
     IdentityMaps(started.child.pid()).write(launch.spec);
     (void)send_descriptors(started.wires.handover.first.get(), "m", {});
     return started;
 }
 
-Started start(Launch& launch, const Cgroups& cgroups)
+Started start(Launch& launch)
 {
     auto& [prepared, namespaces] = launch.ahead;
     UniqueFd root = prepared ? prepared->take_for(launch.spec) : UniqueFd();
     if (namespaces && root && namespaces->fits(launch.spec)) {
         try {
-            return start_in(*namespaces, launch, cgroups, root);
+            return start_in(*namespaces, launch, root);
         } catch (const std::exception&) {
             // Someone has killed or stopped it, or the host lets only this process do what it is
-            // to do. Who may have been born nevertheless ends with the wires that are gone now.
+            // to do.
             root.reset();
         }
     }
@@ -183,7 +202,7 @@ Started start(Launch& launch, const Cgroups& cgroups)
         root.reset(); // it is theirs
         namespaces.reset();
     }
-    return start_anew(launch, cgroups, std::move(root));
+    return start_anew(launch, std::move(root));
 }
 
 /// What the server has made meanwhile.
@@ -212,30 +231,35 @@ std::vector<UniqueFd> session_mounts(const LaunchSpec& spec, std::vector<Tree> e
     return mounts;
 }
 
+Handover command_cgroups(const LaunchSpec& spec, Started& started)
+{
+    if (started.ahead) {
+        return started.ahead->take();
+    }
+    CommandCgroups v2 = started.v2().make_for_commands();
+    auto made = make_v1_cgroups(spec.cgroup, spec.named_ahead ? V1Share::all : V1Share::launcher);
+    use_v2(made, std::move(v2));
+    return made;
+}
+
 /// What the child does not need until its root is built.
-void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSocket>& socket,
-               Started& started)
+void hand_over(const LaunchSpec& spec, std::optional<ListenSocket>& socket, Started& started)
 {
     UniqueFd listen;
     if (!spec.probe) {
         socket.emplace(spec.socket_path);
         listen = socket->take();
     }
-    CommandCgroups commands = cgroups.make_for_commands();
+    Handover cgroups = command_cgroups(spec, started);
+    UniqueFd run = started.v2().give_run(spec);
     std::vector<Tree> early;
-    if (started.is_ahead) {
+    if (started.ahead) {
         early = clone_trees(spec.binds, spec);
     }
-    Handover v1 = make_v1_cgroups(spec.cgroup, V1Share::launcher);
     Handover handover = wait_for_server();
-    add_to(handover, std::move(v1));
+    add_to(handover, std::move(cgroups));
     handover.listen = std::move(listen);
-    handover.run_cgroup = std::move(commands.run);
-    if (commands.oom_events) {
-        handover.oom_events = std::move(commands.oom_events);
-        handover.pids_events = std::move(commands.pids_events);
-        handover.cpu_stat = std::move(commands.cpu_stat);
-    }
+    handover.run_cgroup = std::move(run);
     if (spec.privileged) {
         handover.mounts = session_mounts(spec, std::move(early));
     }
@@ -243,6 +267,11 @@ void hand_over(const LaunchSpec& spec, Cgroups& cgroups, std::optional<ListenSoc
     if (!send_handover(child.get(), handover)) {
         // It is gone and has said why, or cannot be reached: then it does not wait any longer.
         child.reset();
+    }
+    if (started.ahead) {
+        // Not before: who reads from a socket is put on the processor of the writer, where the
+        // server goes on. Now it waits, and the guest has the other one.
+        give_processors_back(spec.processors);
     }
 }
 
@@ -252,31 +281,30 @@ void make_or_throw(Launch& launch)
     // Else the guest, which has other threads, would have the launcher's number.
     spec.become_guest = spec.become_guest && thread_number() != nullptr;
     std::optional<ListenSocket> socket;
-    Cgroups cgroups(spec);
-    Started started = start(launch, cgroups);
-    auto& [wires, child, is_ahead, processors] = started;
+    Started started = start(launch);
+    auto& [ahead, cgroups, wires, child, began, processors] = started;
     LaunchResult result;
     result.landlock =
         landlock_version(); // the child's is the same, and fails where it cannot be had
     result.pid = child.pid();
-    result.start_time = start_time(child.pid()).value_or(0);
-    hand_over(spec, cgroups, socket, started);
+    result.start_time = began;
+    hand_over(spec, socket, started);
     // If it has not had another processor by now, this one has nothing more to do.
     give_processors_back(processors, child.pid());
     wait_until_ready(wires.ready.read.get(), wires.report.read.get());
 
     read_notes(wires.report.read.get(), result);
     if (result.nested_closed_by_filter) {
-        cgroups.keep_commands_with_guest();
+        started.v2().keep_commands_with_guest();
     }
-    result.missing = cgroups.missing();
+    result.missing = started.v2().missing();
     result.ok = true;
     // Before anything is let go of: if the server is gone by now, nobody knows of the machine.
     answer(result);
     launch.lock.reset(); // from here on nothing is removed
     if (!spec.probe) {
         socket->keep();
-        cgroups.keep();
+        ahead ? ahead->keep() : cgroups->keep();
         child.release();
     }
 }

@@ -54,8 +54,8 @@ int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supp
     // making would not be ready for it either.
     constexpr std::chrono::milliseconds quiet{5};
     if (ahead.root && supplies.waits && !is_wanted_within(quiet)) {
-        ahead.namespaces =
-            NamespaceKeeper::start(*ahead.root, supplies.surroundings, filter, process_name);
+        ahead.namespaces = NamespaceKeeper::start(*ahead.root, supplies.surroundings,
+                                                  supplies.cgroup, filter, process_name);
         if (!ahead.namespaces && !ahead.root->clone_ahead()) { // the other went with who failed
             ahead.root.reset();
         }
@@ -65,11 +65,10 @@ int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supp
         return 0;
     }
     if (ahead.namespaces) {
-        // Without that of the server, which has enough to do: whoever is born takes its place from
-        // its parent, and a new process is put beside the one that runs as readily as elsewhere.
-        share_processors(ahead.namespaces->pid());
+        // Without that of the server, which has enough to do: who wakes is put beside the one that
+        // runs as readily as elsewhere.
+        share_processors(ahead.namespaces->guest());
     }
-    give_processors_back(request->spec.processors);
     Launch launch{.spec = request->spec,
                   .file = std::move(request->file),
                   .lock = std::move(request->lock),

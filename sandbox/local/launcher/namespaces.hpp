@@ -17,10 +17,10 @@ namespace berth::local {
 }
 
 /// Adds those that begin with the guest-to-be, born in `cgroup`. -1: in the caller's.
-inline void add_own_namespaces(clone_args& args, const LaunchSpec& spec, int cgroup) noexcept
+inline void add_own_namespaces(clone_args& args, const CgroupSpec& spec, int cgroup) noexcept
 {
     args.flags |= CLONE_NEWPID;
-    if (spec.cgroup.new_namespace) {
+    if (spec.new_namespace) {
         args.flags |= CLONE_NEWCGROUP;
     }
     if (cgroup >= 0) {

@@ -10,6 +10,7 @@
 #include "sandbox/protocol/wire.hpp"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -20,6 +21,8 @@
 
 namespace berth::local {
 namespace {
+
+constexpr std::size_t longest_message = 64; // with the name of a cgroup
 
 /// `own` becomes descriptor `number`; whatever that was is closed.
 void place(const UniqueFd& own, int number)
@@ -55,7 +58,7 @@ void hold(int number)
     }
 }
 
-void become_launcher(DescriptorMessage message)
+void become_launcher(DescriptorMessage& message)
 {
     // Held open here, its end could not be seen by the launchers that come after this one.
     ::close(zygote_fd);
@@ -77,9 +80,13 @@ class Roots {
     void expect(const std::string& encoded)
     {
         auto ahead = protocol::decode<Ahead>(encoded);
+        const bool other = ahead.base != base_;
         base_ = std::move(ahead.base);
         surroundings_ = std::move(ahead.surroundings);
-        make();
+        cgroup_ = std::move(ahead.cgroup);
+        if (other || !root_) {
+            make();
+        }
     }
 
     void renew()
@@ -90,14 +97,16 @@ class Roots {
     }
 
     /// Once only: in a launcher, which holds it no longer than it is of use to it.
-    [[nodiscard]] Supplies take(bool waits)
+    [[nodiscard]] Supplies take(const std::string& message)
     {
+        cgroup_.name = message.substr(1);
         if (root_ && !root_->clone_ahead()) {
             root_.reset();
         }
         return {.root = std::exchange(root_, std::nullopt),
                 .surroundings = surroundings_,
-                .waits = waits};
+                .cgroup = cgroup_,
+                .waits = message.front() == message_fork_to_wait};
     }
 
   private:
@@ -109,6 +118,7 @@ class Roots {
 
     std::string base_; ///< encoded
     Surroundings surroundings_;
+    CgroupSpec cgroup_;
     std::optional<PreparedRoot> root_;
 };
 
@@ -121,7 +131,7 @@ Supplies fork_launchers(const ProcessName& name)
     hold(launcher_wake_fd);
     Roots roots;
     for (;;) {
-        auto message = receive_descriptors(zygote_fd, 1);
+        auto message = receive_descriptors(zygote_fd, longest_message);
         if (message.descriptors.empty()) {
             ::_exit(0); // the server has ended
         }
@@ -136,10 +146,9 @@ Supplies fork_launchers(const ProcessName& name)
         args.flags = CLONE_PARENT; // with the exit signal that this process has: SIGCHLD
         const pid_t pid = clone_with_thread_number(args);
         if (pid == 0) {
-            const bool waits = message.bytes.front() == message_fork_to_wait;
-            become_launcher(std::move(message));
+            become_launcher(message);
             name.show("berth-launcher");
-            return roots.take(waits);
+            return roots.take(message.bytes);
         }
         const int error = errno;
         // First: else the server could not see a launcher's end for as long as this one lives.

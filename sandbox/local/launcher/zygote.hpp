@@ -11,6 +11,7 @@ namespace berth::local {
 struct Supplies {
     std::optional<PreparedRoot> root; ///< cloned ahead
     Surroundings surroundings;        ///< which its machine will probably have
+    CgroupSpec cgroup;                ///< the same
     bool waits = false;               ///< until there is something to do
 };
 

@@ -14,6 +14,8 @@
 
 namespace berth::local {
 
+void drop_bounding_set() {}
+
 void drop_privileges()
 {
     constexpr std::uint32_t half = ~std::uint32_t{0};

@@ -19,16 +19,17 @@ LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged,
                                 .links = {{"/bin", "usr/bin"}},
                                 .localtime_target = ""};
     static const std::vector<Cover> hidden{{"/srv/service", "/opt/service"}};
-    return make_plan({.spec = spec,
-                      .ahead = make_ahead(host, spec.network, "", hidden),
-                      .cgroups = cgroups,
-                      .machine_id = "id",
-                      .folder = "/state/sessions/x",
-                      .socket_path = "/run/berth/id.sock",
-                      .guest_program = "/guest",
-                      .privileged = privileged,
-                      .host_uid = 5,
-                      .host_gid = 6});
+    return make_plan(
+        {.spec = spec,
+         .ahead = make_ahead(host, {spec.network, "", hidden, spec.limits, nullptr}, cgroups),
+         .cgroups = cgroups,
+         .cgroup = "id",
+         .folder = "/state/sessions/x",
+         .socket_path = "/run/berth/id.sock",
+         .guest_program = "/guest",
+         .privileged = privileged,
+         .host_uid = 5,
+         .host_gid = 6});
 }
 
 } // namespace

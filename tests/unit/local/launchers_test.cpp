@@ -209,11 +209,14 @@ TEST_CASE("a launcher has the session's lock until it is done, whatever becomes 
     for (int i = 0; i < 2; ++i) { // the second by one that has waited
         UniqueFd own = open_lock();
         REQUIRE(::flock(own.get(), LOCK_EX | LOCK_NB) == 0);
-        const auto result = launchers.launch(probe(), {.lock = own.get()}, [&] {
-            own.reset(); // as when the server is killed
-            CHECK_FALSE(is_free());
-            return Handover();
-        });
+        const auto result = launchers.launch(
+            launchers.reserve(), probe(), {.lock = own.get()},
+            [&] {
+                own.reset(); // as when the server is killed
+                CHECK_FALSE(is_free());
+                return Handover();
+            },
+            [] {});
         CHECK(result.ok);
         CHECK(tests::becomes_true(is_free));
     }

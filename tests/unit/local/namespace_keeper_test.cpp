@@ -1,8 +1,11 @@
 // The namespaces that a waiting launcher makes ahead: who gets them, and when they go.
 
+#include "sandbox/local/cgroup_layout.hpp"
+#include "sandbox/local/destroy.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/local_machine.hpp"
 #include "tests/unit/becomes_true.hpp"
+#include "tests/unit/local/host_cgroups.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 
 #include <doctest/doctest.h>
@@ -10,6 +13,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -54,12 +58,12 @@ std::vector<pid_t> processes()
     return found;
 }
 
-/// That of this process's waiting launcher; -1: there is none that lives.
-pid_t keeper()
+/// That child of this process's waiting launcher; -1: there is none that lives.
+pid_t made_ahead(const std::string& name)
 {
     for (const pid_t pid : processes()) {
         const auto parent = field(pid, "PPid"); // empty where it has just ended
-        if (field(pid, "Name") == "berth-ahead" && !parent.empty() &&
+        if (field(pid, "Name") == name && !parent.empty() &&
             !field(pid, "State").starts_with("Z") &&
             field(static_cast<pid_t>(std::stoi(parent)), "PPid") == std::to_string(::getpid())) {
             return pid;
@@ -68,17 +72,15 @@ pid_t keeper()
     return -1;
 }
 
-/// Once it has made all that it makes: it has left the host's root then.
-pid_t ready_keeper(const Bench& bench)
+pid_t keeper()
 {
-    pid_t found = -1;
-    REQUIRE(tests::becomes_true([&] {
-        found = keeper();
-        const auto root = "/proc/" + std::to_string(found) + "/root";
-        return found > 0 && exists(root + "/dev/pts/ptmx") && !exists(root + bench.directory()) &&
-               field(found, "State").starts_with("S");
-    }));
-    return found;
+    return made_ahead("berth-ahead");
+}
+
+/// A guest-to-be.
+pid_t next_guest()
+{
+    return made_ahead("berth-next");
 }
 
 /// That of this process has made ahead what it can: it polls for three things.
@@ -98,6 +100,20 @@ bool launcher_waits()
     return false;
 }
 
+/// Once all is made that is made ahead: it has left the host's root then, and polls for three
+/// things.
+pid_t ready_keeper(const Bench& bench)
+{
+    pid_t found = -1;
+    REQUIRE(tests::becomes_true([&] {
+        found = keeper();
+        const auto root = "/proc/" + std::to_string(found) + "/root";
+        return found > 0 && exists(root + "/dev/pts/ptmx") && !exists(root + bench.directory()) &&
+               field(found, "State").starts_with("S") && launcher_waits();
+    }));
+    return found;
+}
+
 Namespaces namespaces_of(pid_t pid)
 {
     Namespaces found;
@@ -111,6 +127,28 @@ Namespaces namespaces_of(pid_t pid)
 pid_t guest_of(const sandbox::Machine& machine)
 {
     return facts_from(machine.record()).pid;
+}
+
+/// What the cgroups that it is in are called; empty: it has a machine's own name.
+std::string slot_of(pid_t pid)
+{
+    const auto cgroups = read_text("/proc/" + std::to_string(pid) + "/cgroup");
+    const auto begin = cgroups.find("/berth/ahead");
+    if (begin == std::string::npos) {
+        return "";
+    }
+    const auto name = cgroups.substr(begin + std::string("/berth/").size());
+    return name.substr(0, name.find('/'));
+}
+
+/// In how many hierarchies there is one of that name.
+std::size_t count_of(const std::string& slot)
+{
+    std::size_t count = 0;
+    for (const auto& path : session_cgroups(find_cgroups("", true), slot)) {
+        count += exists(path) ? 1U : 0U;
+    }
+    return count;
 }
 
 /// A backend that has made a machine, so that launchers wait.
@@ -175,7 +213,9 @@ TEST_CASE("what was made ahead is the machine's own, and as its spec wants it")
         return mounts;
     };
     (void)ready_keeper(server.bench);
-    const auto mounts = told("second", 512UL << 20U);
+    (void)told("second", 512UL << 20U); // nothing was made for that
+    (void)ready_keeper(server.bench);
+    const auto mounts = told("third", 512UL << 20U);
     CHECK(mounts.find("size=262144k") != std::string::npos);
     // The kernel lets one proc be made only beside another, which is the host's and must not stay.
     const auto procs = [&](const std::string& of) { return mounts.find(of) != std::string::npos; };
@@ -200,22 +240,88 @@ TEST_CASE("a machine with another network does not get what was made ahead")
     server.end(*machine);
 }
 
-TEST_CASE("a machine is made without a keeper that was killed or stopped")
+TEST_CASE("a machine is made without what was killed, and with what was stopped")
 {
     if (!is_root()) {
         return;
     }
-    for (const int signal : {SIGKILL, SIGSTOP}) {
-        CAPTURE(signal);
-        const Server server;
-        const pid_t ahead = ready_keeper(server.bench);
-        const auto expected = namespaces_of(ahead);
-        ::kill(ahead, signal);
+    for (const auto which : {keeper, next_guest}) {
+        for (const int signal : {SIGKILL, SIGSTOP}) {
+            CAPTURE((which == keeper));
+            CAPTURE(signal);
+            const Server server;
+            const pid_t ahead = ready_keeper(server.bench);
+            const auto expected = namespaces_of(ahead);
+            const bool needed = which == next_guest && signal == SIGKILL;
+            ::kill(which(), signal);
+            if (signal == SIGKILL) {
+                REQUIRE(tests::becomes_true([&] { return which() < 0; }));
+            }
+            const auto machine = server.backend->create(Bench::spec("second"));
+            CHECK(machine->connect(Deadline::after(std::chrono::seconds(30))) != nullptr);
+            CHECK((namespaces_of(guest_of(*machine)) == expected) == !needed);
+            CHECK(tests::becomes_true([&] { return !exists("/proc/" + std::to_string(ahead)); }));
+            server.end(*machine);
+        }
+    }
+}
+
+TEST_CASE("cgroups that were made ahead go with what was made ahead, or become the machine's")
+{
+    if (!is_root() || !host_has_cgroup2()) {
+        return;
+    }
+    const Server server;
+    const pid_t launcher = static_cast<pid_t>(std::stoi(field(ready_keeper(server.bench), "PPid")));
+    const auto made = slot_of(next_guest());
+    REQUIRE(count_of(made) > 0);
+    SUBCASE("whoever clears up leaves those that wait")
+    {
+        server.backend->collect(Deadline::after(std::chrono::seconds(10)));
         const auto machine = server.backend->create(Bench::spec("second"));
-        CHECK(machine->connect(Deadline::after(std::chrono::seconds(30))) != nullptr);
-        CHECK(namespaces_of(guest_of(*machine)).at("user") != expected.at("user"));
-        CHECK(tests::becomes_true([&] { return !exists("/proc/" + std::to_string(ahead)); }));
+        CHECK(slot_of(guest_of(*machine)) == made);
+        server.backend->collect(Deadline::after(std::chrono::seconds(10)));
+        CHECK(count_of(made) == session_cgroups(find_cgroups("", true), made).size());
         server.end(*machine);
+        CHECK(count_of(made) == 0);
+    }
+    SUBCASE("with other limits")
+    {
+        auto spec = Bench::spec("second");
+        spec.limits.pids = 77;
+        spec.limits.memory *= 2;
+        const auto machine = server.backend->create(spec);
+        CHECK(slot_of(guest_of(*machine)) == made);
+        std::string limit;
+        for (const auto& path : session_cgroups(find_cgroups("", true), made)) {
+            for (const char* file : {"pids.max", "memory.max", "memory.limit_in_bytes"}) {
+                limit += read_text(path + "/cmds/" + file);
+            }
+        }
+        CHECK(limit.find("77\n") != std::string::npos);
+        CHECK(limit.find(std::to_string(spec.limits.memory) + "\n") != std::string::npos);
+        server.end(*machine);
+        CHECK(count_of(made) == 0);
+    }
+    SUBCASE("of a launcher that was killed, by whoever clears up")
+    {
+        ::kill(launcher, SIGKILL);
+        REQUIRE(tests::becomes_true([] { return next_guest() < 0; }));
+        REQUIRE(tests::becomes_true([&] {
+            server.backend->collect(Deadline::after(std::chrono::seconds(10)));
+            return count_of(made) == 0;
+        }));
+    }
+    SUBCASE("of a machine that nobody has recorded")
+    {
+        const auto machine = server.backend->create(Bench::spec("second"));
+        sandbox::MachineRecord lost;
+        lost.backend = "local";
+        lost.data["key_hash"] = Bench::spec("second").key_hash;
+        CHECK_FALSE(server.backend->is_gone(lost));
+        server.backend->destroy(lost, true);
+        CHECK(server.backend->is_gone(lost));
+        CHECK(count_of(made) == 0);
     }
 }
 

@@ -1,0 +1,66 @@
+#include "sandbox/local/session_parts.hpp"
+
+#include "sandbox/base/error.hpp"
+#include "sandbox/base/io.hpp"
+#include "sandbox/base/random.hpp"
+#include "sandbox/base/unique_fd.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace berth::local {
+namespace {
+
+/// From folder to folder: the one that it is in may be the session's.
+UniqueFd open_outputs_parent(int folder)
+{
+    UniqueFd parent(
+        ::openat(folder, outputs_parent, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!parent) {
+        throw_errno(std::string("open folder ") + outputs_parent);
+    }
+    return parent;
+}
+
+} // namespace
+
+void make_part(int folder, const Part& part)
+{
+    if (::mkdirat(folder, part.name, 0700) != 0) {
+        throw_errno(std::string("make folder ") + part.name);
+    }
+}
+
+void give_part(int folder, const Part& part, uid_t uid, gid_t gid)
+{
+    const UniqueFd fd(::openat(folder, part.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!fd || ::fchown(fd.get(), uid, gid) != 0 || ::fchmod(fd.get(), part.mode) != 0) {
+        throw_errno(std::string("give folder ") + part.name + " to the session");
+    }
+}
+
+void make_machine_id(int folder)
+{
+    const UniqueFd file(
+        ::openat(folder, machine_id_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+    if (!file) {
+        throw_errno("make the machine-id");
+    }
+    write_full(file.get(), random_hex(16) + "\n");
+    if (::fchmod(file.get(), 0444) != 0) { // whatever the server's umask: it is read inside
+        throw_errno("let the machine-id be read");
+    }
+}
+
+void make_outputs(int folder)
+{
+    make_part(open_outputs_parent(folder).get(), outputs_part);
+}
+
+void give_outputs(int folder, uid_t uid, gid_t gid)
+{
+    give_part(open_outputs_parent(folder).get(), outputs_part, uid, gid);
+}
+
+} // namespace berth::local

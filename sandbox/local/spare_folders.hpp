@@ -1,0 +1,29 @@
+#pragma once
+
+#include "sandbox/local/spare_folder.hpp"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace berth::local {
+
+/// One that waits, and those that were used and are to be removed while nobody waits for that. Safe
+/// to call from several threads.
+class SpareFolders {
+  public:
+    /// Nothing where none waits.
+    [[nodiscard]] std::unique_ptr<SpareFolder> take();
+
+    void give_back(std::unique_ptr<SpareFolder> used) noexcept;
+
+    /// Removes those, and makes one where none waits. `state`: as for SpareFolder.
+    void renew(int state) noexcept;
+
+  private:
+    std::mutex mutex_;
+    std::unique_ptr<SpareFolder> next_;              ///< guarded by mutex_
+    std::vector<std::unique_ptr<SpareFolder>> used_; ///< guarded by mutex_
+};
+
+} // namespace berth::local

@@ -1,0 +1,59 @@
+#include "sandbox/local/cgroup_slots.hpp"
+#include "sandbox/local/session_folder.hpp"
+#include "tests/unit/local/temporary_tree.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+using namespace berth::local;
+using berth::local::test::TemporaryTree;
+
+TEST_CASE("a slot is told from a machine's id, and from what leads elsewhere")
+{
+    CHECK(is_slot(new_slot()));
+    CHECK(new_slot() != new_slot());
+    for (const char* other :
+         {"", "ahead", "0123456789abcdef", "ahead0123456789abcde", "ahead0123456789abcdeg",
+          "ahead0123456789abcdef0", "ahead/../../../../etc", "ahead0123456789abcd/.."}) {
+        CAPTURE(other);
+        CHECK_FALSE(is_slot(other));
+    }
+}
+
+TEST_CASE("a session's folder names its machine's cgroups only by a slot")
+{
+    const TemporaryTree state;
+    const SessionFolder folder(state.path(), "key");
+    const auto told = [&] { return SessionFolder::cgroup(state.path(), "key", "usual"); };
+    CHECK(told() == "usual");
+    const auto slot = new_slot();
+    folder.set_cgroup(slot);
+    CHECK(told() == slot);
+    folder.set_cgroup("");
+    CHECK(told() == "usual");
+    folder.set_cgroup("../../user.slice");
+    CHECK(told() == "usual");
+    folder.set_cgroup(slot);
+    folder.forget_generation();
+    CHECK(told() == "usual");
+}
+
+TEST_CASE("slots without a guest are removed, and nothing else")
+{
+    const TemporaryTree host;
+    CgroupLayout layout;
+    layout.v1.pids = host.path();
+    const std::string left = new_slot();
+    const std::string lived_in = new_slot();
+    host.add("berth/" + lived_in + "/guest/cgroup.procs", "17\n");
+    // Folders of a cgroup file system are removed with their files, others are not.
+    for (const auto& folder : {left, left + "/cmds", std::string("0123456789abcdef")}) {
+        host.add_directory("berth/" + folder);
+    }
+    remove_abandoned_slots(layout, berth::Deadline());
+    CHECK_FALSE(std::filesystem::exists(host.path() + "/berth/" + left));
+    CHECK(std::filesystem::exists(host.path() + "/berth/" + lived_in + "/guest/cgroup.procs"));
+    CHECK(std::filesystem::exists(host.path() + "/berth/0123456789abcdef"));
+}
