@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
-#include <mutex>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -78,36 +77,9 @@ void drop_line_end(std::string& content)
 
 } // namespace
 
-/// The newest values of each secret, the last one last.
-class CommandVariables::Memory {
-  public:
-    void note(const std::string& name, const std::string& value)
-    {
-        constexpr std::ptrdiff_t most = 4;
-        const std::lock_guard lock(mutex_);
-        const auto is_of_name = [&](const tools::Secret& secret) { return secret.name == name; };
-        std::erase(known_, tools::Secret{name, value});
-        if (std::ranges::count_if(known_, is_of_name) >= most) {
-            known_.erase(std::ranges::find_if(known_, is_of_name));
-        }
-        known_.push_back({name, value});
-    }
-
-    [[nodiscard]] std::vector<tools::Secret> all() const
-    {
-        const std::lock_guard lock(mutex_);
-        return known_;
-    }
-
-  private:
-    mutable std::mutex mutex_;
-    std::vector<tools::Secret> known_;
-};
-
 CommandVariables::CommandVariables(const RawValue& env, const RawValue& secret,
-                                   Environment environment)
-    : origin_(secret.origin), environment_(std::move(environment)),
-      memory_(std::make_shared<Memory>())
+                                   Environment environment, std::shared_ptr<SecretMemory> memory)
+    : origin_(secret.origin), environment_(std::move(environment)), memory_(std::move(memory))
 {
     for (const auto& item : env.items) {
         const auto equals = item.find('=');

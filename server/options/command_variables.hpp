@@ -1,6 +1,7 @@
 #pragma once
 
 #include "server/options/layers.hpp"
+#include "server/options/secret_memory.hpp"
 #include "server/options/toml_file.hpp"
 #include "tools/secret_mask.hpp"
 
@@ -19,16 +20,18 @@ namespace berth::server {
 class CommandVariables {
   public:
     /// `env`: NAME=VALUE each. `secret`: NAME=env:VARIABLE, of this process's environment, or
-    /// NAME=file:/PATH. Throws Error(invalid_argument) that names the setting's place, and quotes
-    /// nothing behind the equals sign.
-    CommandVariables(const RawValue& env, const RawValue& secret, Environment environment);
+    /// NAME=file:/PATH. `memory`: of the session, shared with what was in force before. Throws
+    /// Error(invalid_argument) that names the setting's place, and quotes nothing behind the equals
+    /// sign.
+    CommandVariables(const RawValue& env, const RawValue& secret, Environment environment,
+                     std::shared_ptr<SecretMemory> memory);
 
     /// Blocks while files are read. Throws Error(sandbox_unavailable) when a secret is not to be
     /// had, with its name, source and place.
     [[nodiscard]] std::map<std::string, std::string> now() const;
 
-    /// Of the secrets, what there is by now and the values before: the last few of each. Those that
-    /// are not to be had are left out.
+    /// Of the secrets, what there is by now and the values before, also of those that were in force
+    /// before: the last few of each. Those that are not to be had are left out.
     [[nodiscard]] std::vector<tools::Secret> secrets() const;
 
     /// As secrets(), and nothing is read.
@@ -46,8 +49,6 @@ class CommandVariables {
         bool is_file = false;
     };
 
-    class Memory;
-
     void add_secret(const std::string& item);
     [[nodiscard]] std::string value_of(const Source& secret) const;
 
@@ -55,8 +56,8 @@ class CommandVariables {
     std::vector<Source> secrets_;
     std::string origin_; ///< of the secrets
     Environment environment_;
-    /// Shared by copies: what one has given to a command, a result of the other may show.
-    std::shared_ptr<Memory> memory_;
+    /// Shared by copies too: what one has given to a command, a result of the other may show.
+    std::shared_ptr<SecretMemory> memory_;
 };
 
 } // namespace berth::server

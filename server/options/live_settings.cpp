@@ -134,6 +134,7 @@ LiveSettings::LiveSettings(Given given, Environment environment, const Options& 
       check_(std::move(check)), options_(std::make_shared<const Options>(options)),
       said_(values_of(options)), looked_(std::chrono::steady_clock::now())
 {
+    given_.secret_memory = options.secret_memory;
     for (const auto& [key, value] : options.written) {
         if (!is_live(key)) {
             given_.kept.emplace(key, value);

@@ -357,7 +357,10 @@ std::vector<std::string> own_files(const Options& options)
 void add_variables(Options& options, const Layers& layers, const Given& given,
                    const Environment& environment)
 {
-    CommandVariables variables(layers.raw("env"), layers.raw("secret"), environment);
+    options.secret_memory =
+        given.secret_memory ? given.secret_memory : std::make_shared<SecretMemory>();
+    CommandVariables variables(layers.raw("env"), layers.raw("secret"), environment,
+                               options.secret_memory);
     const auto files = variables.files();
     const auto settings = settings_files(given.config_file, environment);
     auto places = written_by_commands(options);
@@ -371,7 +374,9 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
     out_of_reach = settings;
     out_of_reach.insert(out_of_reach.end(), files.begin(), files.end());
     out_of_reach.insert(out_of_reach.end(), own.begin(), own.end());
-    if (variables.has_secrets()) {
+    // Also where none is named any more: a job may have one, and a call that still runs be given
+    // it.
+    if (variables.has_secrets() || given.secret_memory) {
         options.tools.secrets = [variables, files, places] {
             try {
                 require_out_of_reach({}, files, places);

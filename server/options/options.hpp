@@ -2,6 +2,7 @@
 
 #include "sandbox/session/session_manager.hpp"
 #include "server/options/layers.hpp"
+#include "server/options/secret_memory.hpp"
 #include "server/options/session_key.hpp"
 #include "server/options/toml_file.hpp"
 #include "server/rpc/dispatcher.hpp"
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,6 +79,7 @@ struct Options {
     std::vector<Setting> settings; ///< every key, sorted
     /// Every key as it was written, for Given::kept. There may be a password in it.
     std::map<std::string, RawValue> written;
+    std::shared_ptr<SecretMemory> secret_memory; ///< for Given::secret_memory
 };
 
 /// What the command line gave: by key of the table, and what is not a setting.
@@ -94,6 +97,8 @@ struct Given {
     /// Tells what a server would be given, which may have another session: what of it needs the
     /// name of one is told as it is written, where there is none.
     bool shows = false;
+    /// Of the session's commands before; null: it has had none.
+    std::shared_ptr<SecretMemory> secret_memory{};
 };
 
 /// The process's own.

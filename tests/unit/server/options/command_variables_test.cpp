@@ -31,8 +31,11 @@ struct Sources : Bench {
                 [this](const std::string& name) -> std::optional<std::string> {
                     const auto found = variables.find(name);
                     return found == variables.end() ? std::nullopt : std::optional(found->second);
-                }};
+                },
+                memory};
     }
+
+    std::shared_ptr<SecretMemory> memory = std::make_shared<SecretMemory>();
 
     void put(const std::string& content) const { std::ofstream(file_path()) << content; }
 

@@ -88,6 +88,30 @@ TEST_CASE("what the tools take from the settings file holds soon after it has ch
     CHECK(live.settings->options()->tools.command_variables().at("A") == "1");
 }
 
+TEST_CASE("a secret that commands had before the file changed is kept out of results still")
+{
+    Live live("secret = [\"TOKEN=env:OLD\"]\n");
+    live.variables["OLD"] = "the old one";
+    live.variables["NEW"] = "the new one";
+    const auto first = live.settings->options();
+    CHECK(first->tools.command_variables().at("TOKEN") == "the old one");
+    live.file("secret = [\"TOKEN=env:NEW\"]\n");
+    REQUIRE(live.is_told());
+    CHECK(live.settings->options()->tools.secrets() ==
+          std::vector<tools::Secret>{{"TOKEN", "the old one"}, {"TOKEN", "the new one"}});
+    live.file("[read]\nlimit = 20\n");
+    REQUIRE(live.until([&] { return live.changes.size() == 2; }));
+    const auto without = live.settings->options();
+    CHECK(without->tools.command_variables().empty());
+    REQUIRE(without->tools.secrets);
+    CHECK(without->tools.secrets() == without->tools.known_secrets());
+    CHECK(without->tools.secrets().size() == 2);
+    // And of a call that was at work meanwhile, with what was in force when it began.
+    live.variables["OLD"] = "read late";
+    CHECK(first->tools.command_variables().at("TOKEN") == "read late");
+    CHECK(without->tools.known_secrets().back() == tools::Secret{"TOKEN", "read late"});
+}
+
 TEST_CASE("what machines are made with changes too, and what they are found by does not")
 {
     Live live("[local]\npids = 10\n");
