@@ -48,10 +48,9 @@ std::string home_sentence(const Settings& settings, const Record& record)
     if (!has_no_machine(record) || MachineKeeper::only_waits(record)) {
         return {};
     }
-    const auto left = left_of_retention(settings, record, HostTime::now());
+    const auto until = kept_until(settings, record);
     auto text =
-        left ? "; its home is kept until " + rfc3339(std::chrono::system_clock::now() + *left)
-             : std::string("; its home is kept");
+        until ? "; its home is kept until " + rfc3339(*until) : std::string("; its home is kept");
     if (owes_files(record)) {
         text += ", and until what session.save_on_end names is saved";
         text += record.saving.trouble.empty()

@@ -1,5 +1,6 @@
 #include "sandbox/session/home_keeper.hpp"
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/host_time.hpp"
 
 #include <algorithm>
@@ -41,12 +42,23 @@ std::optional<seconds> retention_of(const Settings& settings, const Record& reco
     return retention == seconds(0) ? std::nullopt : std::optional(retention);
 }
 
-std::optional<seconds> left_of_retention(const Settings& settings, const Record& record,
-                                         const HostTime& now)
+std::optional<std::chrono::system_clock::time_point> kept_until(const Settings& settings,
+                                                                const Record& record)
 {
+    using std::chrono::system_clock;
+    const auto now = HostTime::now();
     const auto retention = retention_of(settings, record);
     const auto age = age_of(settings, record, now);
-    return retention && age ? std::optional(std::max(*retention - *age, seconds(0))) : std::nullopt;
+    if (!retention || !age) {
+        return std::nullopt;
+    }
+    // The age is in whole seconds of one of the two clocks: what that one has gone on by since is
+    // taken off, or the end would be a second later at some looks than at others.
+    const std::chrono::nanoseconds beyond =
+        record.kept->seen.boot == now.boot
+            ? std::chrono::nanoseconds(BootClock::now().time_since_epoch() - now.up)
+            : std::chrono::nanoseconds(system_clock::now().time_since_epoch() - now.wall);
+    return system_clock::now() + std::max(*retention - *age, seconds(0)) - beyond;
 }
 
 HomeKeeper::HomeKeeper(const Settings& settings, Registry& registry, MachineKeeper& machines)

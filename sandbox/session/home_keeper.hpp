@@ -15,9 +15,11 @@ namespace berth::session {
 [[nodiscard]] std::optional<std::chrono::seconds> retention_of(const Settings& settings,
                                                                const Record& record);
 
-/// How much longer that is; nothing where it is not counted yet, or there is no end.
-[[nodiscard]] std::optional<std::chrono::seconds>
-left_of_retention(const Settings& settings, const Record& record, const HostTime& now);
+/// Until when that is, by the host's wall clock: the same at each look, to the second, for as long
+/// as nobody uses the session or sets that clock. Nothing where it is not counted yet, or there is
+/// no end. Throws std::system_error.
+[[nodiscard]] std::optional<std::chrono::system_clock::time_point>
+kept_until(const Settings& settings, const Record& record);
 
 /// Removes the homes that nobody has used for too long. Holds nothing between calls; thread-safe.
 class HomeKeeper {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace berth;
@@ -291,6 +292,10 @@ TEST_SUITE("session/home_keeper")
         const auto why = start()->facts(work).why;
         CHECK(why.find("; its home is kept until " + rfc3339(in_an_hour).substr(0, 15)) !=
               std::string::npos);
+        for (int look = 0; look < 11; ++look) { // at each part of a second
+            std::this_thread::sleep_for(100ms);
+            CHECK(start()->facts(work).why == why);
+        }
         change_record([](nlohmann::json& record) { record.erase("kept"); });
         CHECK(start()->facts(work).why == "it was ended on request; its home is kept");
     }
