@@ -74,6 +74,24 @@ sandbox::Availability with_service(const std::vector<Check>& checks,
                      .available = false, .reason = refused->detail, .remedy = refused->remedy};
 }
 
+/// Lines of a value, broken behind commas where it is longer than a terminal has room for: some
+/// settings are lists of dozens. They read as one without what is between them.
+std::vector<std::string> lines_of(std::string_view value)
+{
+    constexpr std::size_t longest = 60;
+    std::vector<std::string> lines{{}};
+    while (!value.empty()) {
+        const auto comma = value.find(',');
+        const auto piece = value.substr(0, comma == value.npos ? comma : comma + 1);
+        if (!lines.back().empty() && lines.back().size() + piece.size() > longest) {
+            lines.emplace_back();
+        }
+        lines.back() += piece;
+        value.remove_prefix(piece.size());
+    }
+    return lines;
+}
+
 /// A list that may lack some.
 Outcome incomplete(Outcome outcome, const Unsettled& unsettled)
 {
@@ -164,13 +182,22 @@ int show_config(const Options& options, bool as_json)
         print_json(all);
         return 0;
     }
-    std::vector<std::vector<std::string>> rows;
-    rows.reserve(options.settings.size());
-    for (const auto& setting : options.settings) {
-        rows.push_back({setting.key, or_dash(setting.value), setting.origin});
-    }
-    print(table(std::move(rows)));
+    print(config_text(options.settings));
     return 0;
+}
+
+std::string config_text(const std::vector<Setting>& settings)
+{
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& setting : settings) {
+        auto key = setting.key;
+        auto origin = setting.origin;
+        // Last, since nothing is padded for it: one path would make every line as long.
+        for (auto& line : lines_of(or_dash(setting.value))) {
+            rows.push_back({std::exchange(key, {}), std::exchange(origin, {}), std::move(line)});
+        }
+    }
+    return table(std::move(rows));
 }
 
 int show_version(bool as_json)

@@ -34,6 +34,8 @@ struct Unsettled {
 [[nodiscard]] Unsettled collect_leftovers(session::SessionManager& sessions);
 
 [[nodiscard]] int show_config(const Options& options, bool json);
+/// Key, origin and value of each; a long list goes over several lines.
+[[nodiscard]] std::string config_text(const std::vector<Setting>& settings);
 [[nodiscard]] int show_version(bool json);
 [[nodiscard]] Outcome list_sessions(session::SessionManager& sessions);
 /// For programs; what list_sessions() shows of each.

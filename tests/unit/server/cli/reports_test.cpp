@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -156,4 +157,35 @@ TEST_CASE("the settings in force and where each came from")
     const auto shown = captured(STDOUT_FILENO, [&] { (void)cli::show_config(odd, false); });
     CHECK(shown.find("/a\\u202egnp") != std::string::npos);
     CHECK(shown.find("\u202e") == std::string::npos);
+}
+
+TEST_CASE("settings are told in lines that a terminal has room for")
+{
+    std::string paths;
+    for (int i = 0; i < 40; ++i) {
+        paths += (i == 0 ? "" : ",") + ("~/.config/tool-" + std::to_string(i));
+    }
+    const std::string one_path = "/srv/" + std::string(200, 'x');
+    const auto text = cli::config_text({{"network", "none", "default"},
+                                        {"protected.paths", paths, "default"},
+                                        {"secret", "", "default"},
+                                        {"workspace", one_path, "flag --workspace"}});
+    CHECK(text.starts_with("network          default           none\n"
+                           "protected.paths  default           ~/.config/tool-0,~/.config/tool-1"));
+    CHECK(text.find(",\n                                   ~/.config/tool-3,") !=
+          std::string::npos);
+    CHECK(text.find("\nsecret           default           -\n") != std::string::npos);
+    std::size_t longest = 0;
+    std::string joined;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = text.find('\n', at);
+        const auto line = text.substr(at, end - at);
+        at = end + 1;
+        if (!line.ends_with(one_path)) { // which has no place to break at
+            longest = std::max(longest, line.size());
+        }
+        joined += line.substr(35);
+    }
+    CHECK(longest <= 95);
+    CHECK(joined == "none" + paths + "-" + one_path);
 }
