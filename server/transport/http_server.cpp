@@ -153,6 +153,7 @@ void HttpServer::accept_all()
         UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {
             if (is_out_of_descriptors(errno) && !drop_longest_idle()) {
+                (void)arrivals_.break_longest();
                 // The listener stays readable: without a pause this thread would spin.
                 ::poll(nullptr, 0, 50);
             }
@@ -164,7 +165,7 @@ void HttpServer::accept_all()
 
 void HttpServer::accept_one(UniqueFd socket)
 {
-    if (open_ >= settings_.connections && !drop_longest_idle()) {
+    if (open_ >= settings_.connections && !make_place()) {
         refuse_connection(socket);
         return;
     }
@@ -217,6 +218,14 @@ HttpServer::Socket HttpServer::unpark(int descriptor)
     by_descriptor_.erase(found);
     serving_[descriptor] = socket;
     return socket;
+}
+
+/// What is broken off has its place until its thread has noticed: who comes faster than that waits.
+bool HttpServer::make_place()
+{
+    constexpr std::size_t most_leaving = 64;
+    return drop_longest_idle() ||
+           (open_ < settings_.connections + most_leaving && arrivals_.break_longest());
 }
 
 bool HttpServer::drop_longest_idle()
@@ -310,6 +319,7 @@ bool HttpServer::wait_for_next(HttpSocket& socket)
 /// Whether the connection may have another request.
 bool HttpServer::serve_one(const Socket& socket)
 {
+    HttpArrivals::Stay stay(arrivals_, *socket);
     std::string text;
     const auto read =
         socket->read_head(text, settings_.head.bytes, Deadline::after(settings_.head_time));
@@ -318,6 +328,9 @@ bool HttpServer::serve_one(const Socket& socket)
         return false;
     }
     try {
+        if (stay.is_broken()) {
+            return false;
+        }
         if (read == HttpSocket::Head::late) {
             throw HttpError(408, "the head of the request did not come in time");
         }
@@ -325,7 +338,7 @@ bool HttpServer::serve_one(const Socket& socket)
             throw HttpError(431, "the head is longer than " + std::to_string(settings_.head.bytes) +
                                      " bytes");
         }
-        if (answer(socket, parse_http_head(text, settings_.head))) {
+        if (answer(socket, parse_http_head(text, settings_.head), stay)) {
             return true;
         }
     } catch (const HttpError& error) {
@@ -349,9 +362,10 @@ HttpAdmission HttpServer::admit(const HttpHead& head, const HttpSocket& socket)
     }
 }
 
-bool HttpServer::answer(const Socket& socket, const HttpHead& head)
+bool HttpServer::answer(const Socket& socket, const HttpHead& head, HttpArrivals::Stay& stay)
 {
     auto admission = admit(head, *socket);
+    stay.belongs_to(admission.account.get());
     if (!admission.refusal && head.content_length.value_or(0) > settings_.body) {
         admission.refusal = refuse_length();
     }
@@ -370,9 +384,12 @@ bool HttpServer::answer(const Socket& socket, const HttpHead& head)
         *socket, head, head.has_body(), [&](std::string_view piece) { return body.take(piece); },
         [&](bool whole) {
             return made([&] {
+                // What anybody may ask for keeps no place from others, also while it is written.
+                const bool goes_on = whole && admission.context ? stay.end() : !stay.is_broken();
                 auto answer =
-                    body.status() == 413 ? refuse_length()
-                    : body.status() != 0 ? handler_.refuse(503, "too many bodies are being read")
+                    !goes_on               ? refuse_broken()
+                    : body.status() == 413 ? refuse_length()
+                    : body.status() != 0   ? handler_.refuse(503, "too many bodies are being read")
                     : whole
                         ? handler_.answer({head, body.release(), socket, admission.context, room})
                     : deadline.expired() ? handler_.refuse(408, "the body of the request did not "
@@ -384,6 +401,14 @@ bool HttpServer::answer(const Socket& socket, const HttpHead& head)
                 return answer;
             });
         });
+}
+
+/// Which nobody reads, but metrics count.
+HttpAnswer HttpServer::refuse_broken()
+{
+    auto answer = handler_.refuse(503, "others needed the place of this connection");
+    answer.close = true;
+    return answer;
 }
 
 HttpAnswer HttpServer::refuse_length()

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/unique_fd.hpp"
 #include "server/rpc/worker_pool.hpp"
+#include "server/transport/http_arrivals.hpp"
 #include "server/transport/http_library.hpp"
 #include "server/transport/http_message.hpp"
 #include "server/transport/http_socket.hpp"
@@ -34,8 +35,8 @@ struct HttpSettings {
 
 /// Accepts connections and has each request answered. A connection that waits for its next request
 /// takes no thread; one that is busy has one of its own, so that no slow peer keeps others waiting.
-/// Above `connections` the one that has been idle for longest goes, and where none is, the new one
-/// is told 503.
+/// Above `connections` the one that has been idle for longest goes, and where none is, one whose
+/// request has not come whole (HttpArrivals). Where all are worked for, the new one is told 503.
 class HttpServer {
   public:
     /// `listener`: a socket that listens. `handler` outlives the server.
@@ -79,6 +80,7 @@ class HttpServer {
     void refuse_connection(const UniqueFd& socket);
     void park(const Socket& socket);
     [[nodiscard]] Socket unpark(int descriptor);
+    bool make_place();
     bool drop_longest_idle();
     void drop_idle(Clock::duration longest);
     void look_at_idle();
@@ -86,7 +88,8 @@ class HttpServer {
     void serve(const Socket& socket);
     bool serve_one(const Socket& socket);
     [[nodiscard]] HttpAdmission admit(const HttpHead& head, const HttpSocket& socket);
-    bool answer(const Socket& socket, const HttpHead& head);
+    bool answer(const Socket& socket, const HttpHead& head, HttpArrivals::Stay& stay);
+    [[nodiscard]] HttpAnswer refuse_broken();
     [[nodiscard]] HttpAnswer refuse_length();
     bool answer_unread(HttpSocket& socket, const HttpHead& head, HttpAnswer answer);
     bool wait_for_next(HttpSocket& socket);
@@ -99,6 +102,7 @@ class HttpServer {
     HttpSettings settings_;
     HttpLibrary library_;
     HttpTraffic traffic_;
+    HttpArrivals arrivals_;
     /// Shared with what outlives a connection, and at its end this.
     std::shared_ptr<HttpRoom::Count> bodies_ = std::make_shared<HttpRoom::Count>(0);
     std::atomic<std::size_t> open_{0};

@@ -197,6 +197,25 @@ class CrowdTest(HttpBench):
             connection.close()
         self.wait_for(lambda: self.threads() < 100, timeout=30)
 
+    def test_who_fills_all_places_with_half_a_request_loses_his_own(self):
+        """Heads of a stranger who has no token, and bodies of another caller."""
+        self.serve(env={"BERTH_HTTP_CONNECTIONS": "16"}, auth=("--token-file", token_file(
+            self.state.path / "tokens.toml", t={"token": "t", "principal": "p"},
+            o={"token": "o", "principal": "other"})))
+        half_body = ("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                     "Authorization: Bearer o\r\nContent-Length: 1000\r\n\r\n{")
+        for half in ("POST /mcp HTTP/1.1\r\nHost: ", half_body):
+            with self.subTest(half[:30]):
+                held = []
+                for number in range(40):
+                    held.append(self.connect())
+                    held[-1].send(half)
+                    if number % 10 == 9:
+                        time.sleep(0.05)  # till they are read
+                        self.assertEqual(self.modern("tools/list", Authorization="Bearer t").status, 200)
+                for connection in held:
+                    connection.close()
+
     def many_calls(self):
         return token_file(self.state.path / "tokens.toml",
                           t={"token": "t", "principal": "p", "calls": 1000})

@@ -283,6 +283,62 @@ TEST_CASE("where all connections are busy, a new one is told so")
     }));
 }
 
+TEST_CASE("whose request does not come whole keeps no place from those whose does")
+{
+    HttpBench bench({.connections = 3});
+    std::vector<berth::tests::HttpPeer> slow;
+    const auto fill = [&](const std::string& text, std::size_t bytes_of_bodies) {
+        slow.push_back(bench.connect());
+        REQUIRE(slow.back().say(text));
+        CHECK(becomes_true([&] {
+            return bench.server().busy() == slow.size() &&
+                   *bench.handler.account == bytes_of_bodies;
+        }));
+    };
+    const auto half_head = std::string("POST / HT");
+    const auto half_body =
+        berth::tests::http_request("/echo", "X-Account: yes\r\nContent-Length: 9\r\n", "half");
+    constexpr std::size_t lost = 1;
+    SUBCASE("of two heads and a body the first head goes")
+    {
+        fill(half_body, 4);
+        fill(half_head, 4);
+        fill(half_head, 4);
+    }
+    SUBCASE("of a head and two bodies of one caller the first body")
+    {
+        fill(half_head, 0);
+        fill(half_body, 4);
+        fill(half_body, 8);
+    }
+    auto next = bench.connect();
+    CHECK(next.ask(http_post("/echo", "x")).body == "POST /echo x");
+    CHECK(slow[lost].is_closed());
+    CHECK_FALSE(slow[0].has_news());
+    CHECK_FALSE(slow[2].has_news());
+    CHECK(bench.handler.answered == 1);
+}
+
+TEST_CASE("whose request is worked on loses its place to nobody")
+{
+    HttpBench bench({.connections = 2});
+    auto worked_on = bench.connect();
+    REQUIRE(worked_on.say(http_post("/waits", "x")));
+    CHECK(becomes_true([&] { return bench.handler.answered == 1; }));
+    for (int i = 0; i < 4; ++i) {
+        auto half = bench.connect();
+        REQUIRE(half.say("POST / HT"));
+        CHECK(becomes_true([&] { return bench.server().busy() == 2; }));
+        auto next = bench.connect();
+        CHECK(next.ask(http_post("/echo", "x")).status == 200);
+        CHECK(half.is_closed());
+        next.leave();
+        CHECK(becomes_true([&] { return bench.server().connections() == 1; }));
+    }
+    bench.handler.waits = false;
+    CHECK(worked_on.answer().body == "POST /waits x");
+}
+
 TEST_CASE("stop() lets requests have their answer, and ends what is idle")
 {
     HttpBench bench;
