@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/request_scope.hpp"
+#include "sandbox/base/small_letters.hpp"
 #include "server/http/bearer.hpp"
 #include "server/http/flight.hpp"
 #include "server/http/page_rules.hpp"
@@ -68,9 +69,11 @@ mcp::HttpFacts facts_of(const HttpHead& head)
 
 bool is_json(const HttpHead& head)
 {
-    const auto type = header(head, "content-type").value_or("");
-    return type == "application/json" || type.starts_with("application/json;") ||
-           type.starts_with("application/json ");
+    const auto type = in_small_letters(header(head, "content-type").value_or(""));
+    constexpr std::string_view json_type = "application/json";
+    return type.starts_with(json_type) &&
+           (type.size() == json_type.size() ||
+            std::string_view("; \t").find(type[json_type.size()]) != std::string_view::npos);
 }
 
 /// The session that a client names by a header that is configured with the server's address; empty:

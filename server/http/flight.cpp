@@ -1,5 +1,7 @@
 #include "server/http/flight.hpp"
 
+#include "sandbox/base/small_letters.hpp"
+
 #include <chrono>
 
 namespace berth::server::http {
@@ -95,11 +97,12 @@ Accepted accepted_by(const transport::HttpHead& head)
             continue;
         }
         any = true;
-        accepted.events = accepted.events || value.find("text/event-stream") != std::string::npos ||
-                          value.find("text/*") != std::string::npos;
-        accepted.json = accepted.json || value.find("application/json") != std::string::npos ||
-                        value.find("*/*") != std::string::npos ||
-                        value.find("application/*") != std::string::npos;
+        const auto types = in_small_letters(value);
+        accepted.events = accepted.events || types.find("text/event-stream") != std::string::npos ||
+                          types.find("text/*") != std::string::npos;
+        accepted.json = accepted.json || types.find("application/json") != std::string::npos ||
+                        types.find("*/*") != std::string::npos ||
+                        types.find("application/*") != std::string::npos;
     }
     accepted.json = accepted.json || !any;
     return accepted;

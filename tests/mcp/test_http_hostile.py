@@ -80,6 +80,8 @@ class HeadTest(HttpBench):
         for change, status in (({"Content-Type": "text/plain"}, 415),
                                ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
                                ({"Content-Encoding": "gzip"}, 415), ({"Accept": "image/png"}, 406),
+                               ({"Content-Type": "application/jsonp"}, 415),
+                               ({"Content-Type": "Application/JSON", "Accept": "Application/JSON"}, 200),
                                ({"Content-Type": "application/json; charset=utf-8"}, 200)):
             answer = self.send(PING, {**headers, **change})
             self.assertEqual(answer.status, status, change)
