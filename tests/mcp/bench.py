@@ -52,7 +52,7 @@ class Bench(unittest.TestCase):
         self.assertEqual(len(answers), 1, answers)
         return answers[0]["error"]["code"]
 
-    def wait_for(self, condition, timeout=10):
+    def wait_for(self, condition, timeout=30):
         end = time.monotonic() + timeout
         while not condition():
             self.assertLess(time.monotonic(), end, "it did not come")
