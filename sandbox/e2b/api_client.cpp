@@ -1,7 +1,6 @@
 #include "sandbox/e2b/api_client.hpp"
 
 #include "sandbox/base/percent.hpp"
-#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/e2b/pipe.hpp"
 #include "sandbox/wait_for.hpp"
 
@@ -262,21 +261,43 @@ HttpReply ApiClient::send_either(const Call& newer, const Call& older,
 HttpReply ApiClient::send(const Call& call, const Deadline& deadline, const std::stop_token& stop)
 {
     const auto bound = WaitBound::within(deadline, stop);
-    for (unsigned failures = 1;; ++failures) {
-        auto reply = send_once(call, bound.deadline, bound.stop);
-        if (is_success(reply.status)) {
-            return reply;
-        }
-        const auto wait = wait_before_repeating(reply.status, retry_after_of(reply), call.repeating,
-                                                failures, pacing_.random());
-        if (!wait || !rest(*wait, bound.deadline, bound.stop)) {
-            if (wait && bound.stop.stop_requested()) {
-                throw HttpFailure(HttpFailure::Cause::cancelled, true,
-                                  settings_.api.shown() + ": given up, as was asked", {});
+    unsigned refusals = 0;
+    unsigned breaks = 0;
+    for (;;) {
+        std::optional<HttpReply> reply;
+        try {
+            reply = send_once(call, bound.deadline, bound.stop);
+        } catch (const HttpFailure& failure) {
+            if (!rest(wait_after(failure, call.repeating, ++breaks), call, bound)) {
+                throw;
             }
-            return reply;
+            continue;
+        }
+        if (is_success(reply->status) ||
+            !rest(wait_after(*reply, call.repeating, ++refusals), call, bound)) {
+            return *std::move(reply);
         }
     }
+}
+
+std::optional<std::chrono::milliseconds>
+ApiClient::wait_after(const HttpReply& reply, Repeating repeating, unsigned failures) const
+{
+    return wait_before_repeating({.status = reply.status,
+                                  .retry_after = retry_after_of(reply),
+                                  .passes = is_in_transition(reply)},
+                                 repeating, failures, pacing_.random());
+}
+
+/// Whoever has waited to the end, or was stopped, does not begin anew.
+std::optional<std::chrono::milliseconds>
+ApiClient::wait_after(const HttpFailure& failure, Repeating repeating, unsigned failures) const
+{
+    using Cause = HttpFailure::Cause;
+    const bool broke = failure.cause() == Cause::broken || failure.cause() == Cause::unconnected;
+    return broke && (repeating == Repeating::safe || failure.unsent())
+               ? wait_after_break(failures, pacing_.random())
+               : std::nullopt;
 }
 
 HttpReply ApiClient::send_once(const Call& call, const Deadline& deadline,
@@ -294,14 +315,20 @@ HttpReply ApiClient::send_once(const Call& call, const Deadline& deadline,
                          Deadline::earlier(deadline, Deadline::after(pacing_.patience)), stop);
 }
 
-bool ApiClient::rest(std::chrono::milliseconds time, const Deadline& deadline,
-                     const std::stop_token& stop) const
+bool ApiClient::rest(std::optional<std::chrono::milliseconds> time, const Call& call,
+                     const WaitBound::Wait& bound) const
 {
-    if (!deadline.is_never() && time >= std::chrono::milliseconds(deadline.poll_timeout())) {
+    if (!time || (!bound.deadline.is_never() &&
+                  *time >= std::chrono::milliseconds(bound.deadline.poll_timeout()))) {
         return false; // there would be no time left to ask
     }
-    pacing_.rest(time, stop);
-    return !stop.stop_requested();
+    pacing_.rest(*time, bound.stop);
+    if (bound.stop.stop_requested()) {
+        // Of a create it is certain, else it would not have waited.
+        throw HttpFailure(HttpFailure::Cause::cancelled, call.repeating == Repeating::uncertain,
+                          settings_.api.shown() + ": given up, as was asked", {});
+    }
+    return true;
 }
 
 StatusError ApiClient::error_of(const Call& call, const HttpReply& reply, bool of_sandbox) const

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/e2b/api_json.hpp"
 #include "sandbox/e2b/api_types.hpp"
 #include "sandbox/e2b/http.hpp"
@@ -26,8 +27,9 @@ struct Pacing {
     std::chrono::milliseconds patience{75'000}; ///< for one answer; E2B itself gives up after 70 s
 };
 
-/// The control plane of E2B. Each call is one request, repeated only where the outcome of the last
-/// is known (sandbox/e2b/retry.hpp) and its wait ends before the deadline. Thread-safe.
+/// The control plane of E2B. Each call is one request, repeated where its wait ends before the
+/// deadline (sandbox/e2b/retry.hpp): a create only where the outcome of the last is known; the rest
+/// also where nobody answered, since done twice it is what it is done once. Thread-safe.
 ///
 /// Throws HttpFailure without an answer, StatusError for one that is no success,
 /// Error(backend_error) for one that is no answer. session_lost is what the control plane itself
@@ -37,7 +39,7 @@ class ApiClient {
     /// `http` lives longer.
     ApiClient(HttpClient& http, Settings settings, Pacing pacing = {});
 
-    /// Never asked twice. Throws OutcomeUnknown where a sandbox may have been made that nobody
+    /// Asked again only where nothing was made for certain. Throws OutcomeUnknown where a sandbox may have been made that nobody
     /// knows of: after 5xx, no answer, or one without an id. Whoever gave it a nonce in its
     /// metadata finds it by list().
     [[nodiscard]] Box create(const BoxRequest& request, const Deadline& deadline,
@@ -48,10 +50,11 @@ class ApiClient {
     [[nodiscard]] Connected connect(const std::string& id, std::chrono::seconds timeout,
                                     const Deadline& deadline, const std::stop_token& stop = {});
 
-    /// False: it was paused already.
+    /// False: it was paused already; also where an earlier attempt, of which no answer came, has
+    /// done it. E2B refuses a second pause (409) and leaves the sandbox as it is.
     bool pause(const std::string& id, const Deadline& deadline, const std::stop_token& stop = {});
 
-    /// A paused one too. False: there was none.
+    /// A paused one too. False: there was none, or an attempt without an answer has ended it.
     bool kill(const std::string& id, const Deadline& deadline, const std::stop_token& stop = {});
 
     /// From now, so it may shorten too. Of a running one only: session_lost for a paused one.
@@ -85,13 +88,18 @@ class ApiClient {
                                  const std::stop_token& stop);
     [[nodiscard]] HttpReply send_once(const Call& call, const Deadline& deadline,
                                       const std::stop_token& stop);
+    [[nodiscard]] std::optional<std::chrono::milliseconds>
+    wait_after(const HttpReply& reply, Repeating repeating, unsigned failures) const;
+    [[nodiscard]] std::optional<std::chrono::milliseconds>
+    wait_after(const HttpFailure& failure, Repeating repeating, unsigned failures) const;
     /// As v2, and as v1 where the server does not know that of this call, which
     /// `old_server` keeps for the next; `version`: which it was.
     [[nodiscard]] HttpReply send_either(const Call& newer, const Call& older,
                                         std::atomic<bool>& old_server, ApiVersion& version,
                                         const Deadline& deadline, const std::stop_token& stop);
-    [[nodiscard]] bool rest(std::chrono::milliseconds time, const Deadline& deadline,
-                            const std::stop_token& stop) const;
+    /// False: no time is left, or was asked for. Throws HttpFailure after a stop request.
+    [[nodiscard]] bool rest(std::optional<std::chrono::milliseconds> time, const Call& call,
+                            const WaitBound::Wait& bound) const;
     [[nodiscard]] StatusError error_of(const Call& call, const HttpReply& reply,
                                        bool of_sandbox) const;
 

@@ -16,11 +16,7 @@ try {
     std::vector<BoxInfo> found;
     std::chrono::milliseconds waited{0};
     for (std::chrono::milliseconds rest{500};; waited += rest, rest *= 2) {
-        try {
-            found = api.list(wanted, deadline);
-        } catch (const HttpFailure&) { // of the connection that broke before, perhaps
-            found = api.list(wanted, deadline);
-        }
+        found = api.list(wanted, deadline);
         if (!found.empty() || waited >= late || deadline.expired()) {
             return found;
         }

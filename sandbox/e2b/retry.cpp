@@ -46,10 +46,12 @@ std::optional<std::chrono::seconds> parse_retry_after(std::string_view value) no
                                                     : std::nullopt;
 }
 
-std::optional<std::chrono::milliseconds>
-wait_before_repeating(int status, std::optional<std::chrono::seconds> retry_after,
-                      Repeating repeating, unsigned failures, double random) noexcept
+std::optional<std::chrono::milliseconds> wait_before_repeating(const Refused& refused,
+                                                               Repeating repeating,
+                                                               unsigned failures,
+                                                               double random) noexcept
 {
+    const auto& [status, retry_after, passes] = refused;
     if (failures >= most_failures) {
         return std::nullopt;
     }
@@ -59,11 +61,28 @@ wait_before_repeating(int status, std::optional<std::chrono::seconds> retry_afte
             std::max<std::chrono::milliseconds>(*retry_after, std::chrono::seconds(1));
         return asked + part_of(asked / 10, random);
     }
-    if (status == 503 && repeating == Repeating::safe) {
+    if (repeating == Repeating::uncertain) {
+        return std::nullopt;
+    }
+    if (status == 503) {
         return retry_after ? std::max<std::chrono::milliseconds>(*retry_after, backoff(1, random))
                            : backoff(failures, random);
     }
-    return std::nullopt;
+    const bool of_gateway = status == 502 || status == 504;
+    return passes || (of_gateway && failures < most_unanswered)
+               ? std::optional(backoff(failures, random))
+               : std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> wait_after_break(unsigned failures, double random) noexcept
+{
+    constexpr std::chrono::milliseconds first{200};
+    constexpr std::chrono::milliseconds later{1'000};
+    if (failures >= most_unanswered) {
+        return std::nullopt;
+    }
+    const auto least = failures <= 1 ? first : later;
+    return least + part_of(least, random);
 }
 
 } // namespace berth::e2b

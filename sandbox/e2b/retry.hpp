@@ -34,11 +34,27 @@ enum class Repeating : unsigned char {
 /// After so many failures nobody is asked again, whatever the deadline.
 inline constexpr unsigned most_failures = 8;
 
-/// How long to wait before the same request is sent again after this answer; nothing: it is not.
-/// Only where the outcome is known: a 429 that says when, and a 503, of which the control plane
-/// says that it changed nothing, unless it was a create.
+/// And after so many of which nothing is known but that no answer of E2B's came.
+inline constexpr unsigned most_unanswered = 3;
+
+/// An answer that is no success.
+struct Refused {
+    int status = 0;
+    std::optional<std::chrono::seconds> retry_after{};
+    bool passes = false; ///< it says that the sandbox is between two states
+};
+
+/// How long to wait before the same request is sent again after this answer; nothing: it is not. A
+/// create only where the outcome is known: after a 429 that says when. Of the rest it does not
+/// matter how often it is done, so also after a 503, a 502 or 504 of a gateway that may have passed
+/// it on, and while another change of the same sandbox goes on.
 [[nodiscard]] std::optional<std::chrono::milliseconds>
-wait_before_repeating(int status, std::optional<std::chrono::seconds> retry_after,
-                      Repeating repeating, unsigned failures, double random) noexcept;
+wait_before_repeating(const Refused& refused, Repeating repeating, unsigned failures,
+                      double random) noexcept;
+
+/// The same of a request whose connection ended, or was not made, so many times: soon at first,
+/// since most of it is a kept connection that its server has just closed.
+[[nodiscard]] std::optional<std::chrono::milliseconds> wait_after_break(unsigned failures,
+                                                                        double random) noexcept;
 
 } // namespace berth::e2b

@@ -56,6 +56,12 @@ bool says(const Said& said, std::string_view part)
     return said.text.find(part) != std::string::npos;
 }
 
+/// "is being paused", "while in the 'snapshotting' state", "still transitioning".
+bool is_passing(const Said& said)
+{
+    return says(said, "being") || says(said, "while in") || says(said, "transition");
+}
+
 struct Meaning {
     ErrorCode code = ErrorCode::backend_error;
     std::string hint{};
@@ -78,10 +84,8 @@ Meaning meaning_of_refusal(int status, const Said& said)
         return {ErrorCode::unsupported,
                 "The server is of another version than berth: look at E2B_API_URL."};
     case 409:
-        // "is being paused", "while in the 'snapshotting' state", "still transitioning": it passes.
-        return says(said, "being") || says(said, "while in") || says(said, "transition")
-                   ? Meaning{ErrorCode::busy, "Try again in a few seconds.", true}
-                   : Meaning{ErrorCode::conflict, "Look at its state first.", false};
+        return is_passing(said) ? Meaning{ErrorCode::busy, "Try again in a few seconds.", true}
+                                : Meaning{ErrorCode::conflict, "Look at its state first.", false};
     case 413:
         return {ErrorCode::too_large, "Send less at once."};
     case 507:
@@ -221,6 +225,12 @@ OutcomeUnknown::OutcomeUnknown(const Error& cause, const std::string& message, s
 bool is_own_answer(const HttpReply& reply)
 {
     return said_in(reply, {}).own;
+}
+
+bool is_in_transition(const HttpReply& reply)
+{
+    constexpr int conflict = 409;
+    return reply.status == conflict && is_passing(said_in(reply, {}));
 }
 
 StatusError control_plane_error(const Asked& asked, const HttpReply& reply, bool of_sandbox)

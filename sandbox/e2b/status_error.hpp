@@ -66,6 +66,9 @@ struct Asked {
 /// Whether the answer has the form that E2B's servers give to an error, and is no proxy's.
 [[nodiscard]] bool is_own_answer(const HttpReply& reply);
 
+/// Whether the control plane says that the sandbox is between two states, which passes.
+[[nodiscard]] bool is_in_transition(const HttpReply& reply);
+
 /// An answer of the control plane. A 404 in its own form is session_lost when `of_sandbox`, since
 /// there it is the proof that the sandbox is gone, and sandbox_unavailable in another, since then
 /// it is somebody's who knows no sandbox; else not_found.

@@ -178,7 +178,11 @@ LoopbackServer::Serve LoopbackServer::answering(Answer answer)
 {
     return [answer = std::move(answer)](WireConnection& connection) {
         while (const auto request = connection.request()) {
-            connection.send(answer(*request));
+            const auto answered = answer(*request);
+            if (answered.empty()) {
+                return;
+            }
+            connection.send(answered);
         }
     };
 }

@@ -79,7 +79,7 @@ class LoopbackServer {
 
     explicit LoopbackServer(Serve serve);
 
-    /// One that answers each request of a connection.
+    /// One that answers each request of a connection, or ends that where the answer is empty.
     [[nodiscard]] static Serve answering(Answer answer);
 
     LoopbackServer(const LoopbackServer&) = delete;

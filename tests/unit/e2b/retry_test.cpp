@@ -10,8 +10,11 @@
 using namespace std::chrono_literals;
 using berth::e2b::backoff;
 using berth::e2b::most_failures;
+using berth::e2b::most_unanswered;
 using berth::e2b::parse_retry_after;
+using berth::e2b::Refused;
 using berth::e2b::Repeating;
+using berth::e2b::wait_after_break;
 using berth::e2b::wait_before_repeating;
 
 TEST_CASE("a backoff doubles its bound from 6 s to 60 s, and is never below 3 s")
@@ -66,29 +69,57 @@ TEST_CASE("Retry-After is taken as a whole number of seconds only")
 TEST_CASE("a 429 is repeated when it says when, and never earlier")
 {
     for (const auto repeating : {Repeating::safe, Repeating::uncertain}) {
-        CHECK(wait_before_repeating(429, 10s, repeating, 1, 0) == 10s);
-        CHECK(wait_before_repeating(429, 10s, repeating, 1, 1) == 11s);
-        CHECK(wait_before_repeating(429, 0s, repeating, 1, 0) == 1s);
-        CHECK_FALSE(wait_before_repeating(429, std::nullopt, repeating, 1, 0));
+        CHECK(wait_before_repeating({429, 10s}, repeating, 1, 0) == 10s);
+        CHECK(wait_before_repeating({429, 10s}, repeating, 1, 1) == 11s);
+        CHECK(wait_before_repeating({429, 0s}, repeating, 1, 0) == 1s);
+        CHECK_FALSE(wait_before_repeating({429}, repeating, 1, 0));
     }
 }
 
 TEST_CASE("a 503 is repeated with a backoff, but no create is")
 {
-    CHECK(wait_before_repeating(503, std::nullopt, Repeating::safe, 1, 0) == 3s);
-    CHECK(wait_before_repeating(503, std::nullopt, Repeating::safe, 3, 1) == 24s);
-    CHECK(wait_before_repeating(503, 30s, Repeating::safe, 1, 0) == 30s);
-    CHECK(wait_before_repeating(503, 1s, Repeating::safe, 1, 0) == 3s);
-    CHECK_FALSE(wait_before_repeating(503, std::nullopt, Repeating::uncertain, 1, 0));
-    CHECK_FALSE(wait_before_repeating(503, 30s, Repeating::uncertain, 1, 0));
+    CHECK(wait_before_repeating({503}, Repeating::safe, 1, 0) == 3s);
+    CHECK(wait_before_repeating({503}, Repeating::safe, 3, 1) == 24s);
+    CHECK(wait_before_repeating({503, 30s}, Repeating::safe, 1, 0) == 30s);
+    CHECK(wait_before_repeating({503, 1s}, Repeating::safe, 1, 0) == 3s);
+    CHECK_FALSE(wait_before_repeating({503}, Repeating::uncertain, 1, 0));
+    CHECK_FALSE(wait_before_repeating({503, 30s}, Repeating::uncertain, 1, 0));
+}
+
+TEST_CASE("what a gateway gave up is repeated twice, but no create is")
+{
+    for (const int status : {502, 504}) {
+        CHECK(wait_before_repeating({status}, Repeating::safe, 1, 0) == 3s);
+        CHECK(wait_before_repeating({status}, Repeating::safe, 2, 1) == 12s);
+        CHECK_FALSE(wait_before_repeating({status}, Repeating::safe, most_unanswered, 0));
+        CHECK_FALSE(wait_before_repeating({status}, Repeating::uncertain, 1, 0));
+    }
+}
+
+TEST_CASE("what passes is repeated, but no create is")
+{
+    const Refused between{.status = 409, .passes = true};
+    CHECK(wait_before_repeating(between, Repeating::safe, 1, 0) == 3s);
+    CHECK(wait_before_repeating(between, Repeating::safe, most_failures - 1, 0));
+    CHECK_FALSE(wait_before_repeating(between, Repeating::safe, most_failures, 0));
+    CHECK_FALSE(wait_before_repeating(between, Repeating::uncertain, 1, 0));
+}
+
+TEST_CASE("a connection that ended is made anew soon, then later, then not")
+{
+    CHECK(wait_after_break(1, 0) == 200ms);
+    CHECK(wait_after_break(1, 1) == 400ms);
+    CHECK(wait_after_break(2, 0) == 1s);
+    CHECK(wait_after_break(2, 1) == 2s);
+    CHECK_FALSE(wait_after_break(most_unanswered, 0));
 }
 
 TEST_CASE("nothing else is repeated, and nothing for ever")
 {
-    for (const int status : {400, 401, 403, 404, 405, 409, 413, 500, 502, 504, 302, 200}) {
+    for (const int status : {400, 401, 403, 404, 405, 409, 413, 500, 302, 200}) {
         CAPTURE(status);
-        CHECK_FALSE(wait_before_repeating(status, 1s, Repeating::safe, 1, 0));
+        CHECK_FALSE(wait_before_repeating({status, 1s}, Repeating::safe, 1, 0));
     }
-    CHECK(wait_before_repeating(429, 1s, Repeating::safe, most_failures - 1, 0));
-    CHECK_FALSE(wait_before_repeating(429, 1s, Repeating::safe, most_failures, 0));
+    CHECK(wait_before_repeating({429, 1s}, Repeating::safe, most_failures - 1, 0));
+    CHECK_FALSE(wait_before_repeating({429, 1s}, Repeating::safe, most_failures, 0));
 }
