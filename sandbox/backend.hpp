@@ -336,9 +336,14 @@ class Backend {
     /// Whether change_network() can do it.
     [[nodiscard]] virtual bool changes_networks() const noexcept { return false; }
 
-    /// Has a living machine reach what is said, from now on. Throws Error: what it can reach is not
-    /// known then.
-    virtual void change_network(const MachineRecord& /*record*/, const Reachable& /*reachable*/) {}
+    /// Has a living machine reach what is said, from now on. Returns what commands that begin there
+    /// from then on have in their environment, the whole of it; empty: what they had. Throws Error:
+    /// what it can reach is not known then.
+    virtual std::map<std::string, std::string> change_network(const MachineRecord& /*record*/,
+                                                              const Reachable& /*reachable*/)
+    {
+        return {};
+    }
 
     /// The home that a key has on this host, as people look for it; empty where there is none.
     [[nodiscard]] virtual std::string find_home(const std::string& /*key_hash*/) { return {}; }

@@ -74,17 +74,20 @@ BoxRequest box_request(const sandbox::MachineSpec& spec, const std::string& owne
     return request;
 }
 
+std::map<std::string, std::string> box_environment(const std::map<std::string, std::string>& extra,
+                                                   sandbox::Network network)
+{
+    const auto seen = network == sandbox::Network::none ? network : sandbox::Network::host;
+    return sandbox::command_environment({.home = home, .user = user}, extra, seen);
+}
+
 protocol::GuestConfig guest_config(const sandbox::MachineSpec& spec)
 {
     auto config = sandbox::config_for_guest(spec);
     config.home = home;
     config.user = user;
     config.writable_roots = {"/tmp"};
-    // A filtered network is E2B's to keep: no proxy of berth's is there.
-    const auto seen =
-        spec.network == sandbox::Network::none ? spec.network : sandbox::Network::host;
-    config.environment =
-        sandbox::command_environment({.home = home, .user = user}, spec.environment, seen);
+    config.environment = box_environment(spec.environment, spec.network);
     config.spill_directory = "/var/tmp/berth";
     config.limit_nproc = spec.limits.pids;
     // When it pauses and ends is E2B's matter, and the servers': the guest sleeps with the rest.

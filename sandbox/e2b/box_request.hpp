@@ -5,6 +5,7 @@
 #include "sandbox/protocol/guest_config.hpp"
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,11 @@ void require_no_mounts(const std::vector<sandbox::Mount>& mounts);
 /// `owner`: empty: it is not marked. Throws as require_no_mounts().
 [[nodiscard]] BoxRequest box_request(const sandbox::MachineSpec& spec,
                                      const std::string& owner = {});
+
+/// What commands have in it, with that network. A filtered one is E2B's to keep: no proxy of
+/// berth's is there.
+[[nodiscard]] std::map<std::string, std::string>
+box_environment(const std::map<std::string, std::string>& extra, sandbox::Network network);
 
 /// What the guest in it is told.
 [[nodiscard]] protocol::GuestConfig guest_config(const sandbox::MachineSpec& spec);

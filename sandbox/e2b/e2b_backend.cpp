@@ -2,6 +2,7 @@
 
 #include "sandbox/e2b/box_home.hpp"
 #include "sandbox/e2b/box_machine.hpp"
+#include "sandbox/e2b/box_network.hpp"
 #include "sandbox/e2b/box_request.hpp"
 #include "sandbox/e2b/box_search.hpp"
 #include "sandbox/e2b/guest_install.hpp"
@@ -32,6 +33,11 @@ constexpr std::chrono::seconds api_time{90};
 /// for one repetition.
 constexpr std::chrono::seconds look_time{15};
 constexpr std::chrono::minutes install_time{5};
+
+BoxNetwork network_of(const MachineSpec& spec)
+{
+    return box_network({.network = spec.network, .outbound = spec.outbound, .filter = spec.filter});
+}
 
 class E2bBackend : public sandbox::Backend {
   public:
@@ -72,7 +78,8 @@ class E2bBackend : public sandbox::Backend {
 
     [[nodiscard]] bool changes_networks() const noexcept override { return true; }
 
-    void change_network(const MachineRecord& record, const sandbox::Reachable& reachable) override;
+    std::map<std::string, std::string> change_network(const MachineRecord& record,
+                                                      const sandbox::Reachable& reachable) override;
 
     [[nodiscard]] std::map<std::string, std::string>
     home_of(const MachineRecord& record) const override
@@ -100,11 +107,11 @@ class E2bBackend : public sandbox::Backend {
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     make_in_home(const MachineSpec& spec, const BoxHome& home, const BoxInfo& found);
     [[nodiscard]] Box make_box(const MachineSpec& spec);
-    void set_network(const std::string& id, const BoxNetwork& network);
     [[nodiscard]] Box wake_own(const BoxHome& home, const BoxInfo& found,
                                std::chrono::seconds limit);
-    [[nodiscard]] std::unique_ptr<sandbox::Machine> install(const MachineSpec& spec, const Box& box,
-                                                            const BoxHome& home);
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    install(const MachineSpec& spec, const Box& box, const BoxHome& home,
+            const std::vector<std::string>& forbidden);
     bool abandon(const std::string& id, const std::string& number) noexcept;
     [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id,
                                                  std::chrono::seconds time = api_time);
@@ -202,31 +209,13 @@ E2bBackend::make_in_home(const MachineSpec& spec, const BoxHome& home, const Box
     const auto box = wake_own(home, found, first_limit(spec));
     try {
         // Before anything is started in it: it has what its last machine's server asked for.
-        set_network(home.id, box_network({.network = spec.network,
-                                          .outbound = spec.outbound,
-                                          .filter = spec.filter}));
-        return install(spec, box, home);
+        e2b::change_network(link_->api, home.id, network_of(spec), api_time);
+        return install(spec, box, home, forbidden_places(network_of(spec)));
     } catch (...) {
         if (!home.number.empty() || found.state == BoxState::paused) {
             pause_if_possible(link_->api, home.id, api_time);
         }
         throw;
-    }
-}
-
-/// A server of E2B's that cannot change it has none that is kept from anything after it was made
-/// with all.
-void E2bBackend::set_network(const std::string& id, const BoxNetwork& network)
-{
-    constexpr int unknown_method = 405;
-    try {
-        link_->api.set_network(id, network, Deadline::after(api_time));
-    } catch (const StatusError& error) {
-        const bool is_all =
-            network.internet && network.allow_out.empty() && network.deny_out.empty();
-        if (error.status() != unknown_method || !is_all) {
-            throw;
-        }
     }
 }
 
@@ -249,7 +238,8 @@ Box E2bBackend::wake_own(const BoxHome& home, const BoxInfo& found, std::chrono:
 }
 
 std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, const Box& box,
-                                                      const BoxHome& home)
+                                                      const BoxHome& home,
+                                                      const std::vector<std::string>& forbidden)
 {
     const auto guest = program();
     MachineRecord record{.backend = std::string(name()),
@@ -264,7 +254,7 @@ std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, c
                          .made_home = home.number == spec.generation};
     auto running = std::make_shared<RunningBox>(link_, box, first_limit(spec), idle_time(spec));
     const auto deadline = Deadline::after(install_time);
-    install_guest(*running->awake(deadline), guest, guest_config(spec), deadline);
+    install_guest(*running->awake(deadline), guest, guest_config(spec), forbidden, deadline);
     return make_box_machine(link_, std::move(record), std::move(running), options_.lease);
 }
 
@@ -288,7 +278,8 @@ std::unique_ptr<sandbox::Machine> E2bBackend::make(const MachineSpec& spec)
     }
     const auto box = make_box(spec);
     try {
-        return install(spec, box, {.id = box.id, .number = spec.generation, .proof = {}});
+        return install(spec, box, {.id = box.id, .number = spec.generation, .proof = {}},
+                       forbidden_places(network_of(spec)));
     } catch (const Error& error) { // what went wrong first is what is told
         if (!abandon(box.id, spec.generation)) {
             throw sandbox::LeftBehind(as_of_the_way(error));
@@ -450,19 +441,24 @@ std::unique_ptr<sandbox::Machine> E2bBackend::adopt(const std::string& id, const
         RunningBox running(link_, woken, first_limit(spec), idle_time(spec));
         leave_proof(*running.awake(deadline), home.proof, deadline);
     }
-    return install(spec, woken, home);
+    return install(spec, woken, home, {}); // what it may reach the first call says
 }
 
 /// Awake, which E2B wants for it.
-void E2bBackend::change_network(const MachineRecord& record, const sandbox::Reachable& reachable)
+std::map<std::string, std::string> E2bBackend::change_network(const MachineRecord& record,
+                                                              const sandbox::Reachable& reachable)
 {
     const auto home = e2b::home_of(record);
     const auto found = home ? find(*home) : std::nullopt;
     if (!found) {
-        return; // what became of it the call finds out
+        return {}; // what became of it the call finds out
     }
-    static_cast<void>(wake_own(*home, *found, RunningBox::margin));
-    set_network(home->id, box_network(reachable));
+    const auto network = box_network(reachable);
+    RunningBox running(link_, wake_own(*home, *found, RunningBox::margin), RunningBox::margin, {});
+    e2b::change_network(link_->api, home->id, network, api_time);
+    require_kept(*running.if_awake(), value_of(record, record_keys::guest),
+                 forbidden_places(network), Deadline::after(api_time));
+    return box_environment({}, reachable.network);
 }
 
 std::optional<std::chrono::seconds> E2bBackend::unused_for(const MachineRecord& record)

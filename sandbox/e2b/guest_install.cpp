@@ -6,6 +6,7 @@
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/e2b/box_machine.hpp"
+#include "sandbox/e2b/box_network.hpp"
 #include "sandbox/protocol/residence.hpp"
 #include "sandbox/protocol/wire.hpp"
 
@@ -23,6 +24,7 @@ constexpr std::size_t longest_said = 2048;
 /// Of the script below: the program is not there, or another one is.
 constexpr int has_not_it = 97;
 constexpr int has_no_tools = 98;
+constexpr int not_kept_from_all = 96;
 /// Beside the guest's programs, which stay for as long as the sandbox does.
 constexpr const char* proof_path = "/usr/local/lib/berth/taken-over";
 
@@ -60,8 +62,24 @@ Done run_as_root(EnvdClient& envd, const std::string& script, const Deadline& de
     return done;
 }
 
+/// Says where it got an answer, and ends with not_kept_from_all. What else goes wrong with it
+/// proves nothing.
+std::string question(const std::vector<std::string>& forbidden)
+{
+    if (forbidden.empty()) {
+        return {};
+    }
+    std::string script = "\"$f\" outside";
+    for (const auto& place : forbidden) {
+        script += ' ' + place;
+    }
+    return script + "; [ $? -ne " + std::to_string(protocol::residence::answered_outside) +
+           " ] || exit " + std::to_string(not_kept_from_all) + "; ";
+}
+
 /// What was cut off on the way there, or was changed, never runs.
-std::string start_script(const std::string& hash, const std::string& from)
+std::string start_script(const std::string& hash, const std::string& from,
+                         const std::vector<std::string>& forbidden)
 {
     const auto path = guest_path(hash);
     std::string script = "f=" + path + "; ";
@@ -72,7 +90,7 @@ std::string start_script(const std::string& hash, const std::string& from)
     script += "command -v sha256sum >/dev/null || exit " + std::to_string(has_no_tools) + "; ";
     return script + "[ -x \"$f\" ] && echo '" + hash +
            "  '\"$f\" | sha256sum -c --status 2>/dev/null || exit " + std::to_string(has_not_it) +
-           "; exec \"$f\" reside " + guest_folder;
+           "; " + question(forbidden) + "exec \"$f\" reside " + guest_folder;
 }
 
 void upload_text(EnvdClient& envd, const std::string& path, std::string_view text,
@@ -153,16 +171,33 @@ bool has_proof(EnvdClient& envd, const std::string& proof, const Deadline& deadl
            run_as_root(envd, script, deadline).status == 0;
 }
 
+void require_kept(EnvdClient& envd, const std::string& hash,
+                  const std::vector<std::string>& forbidden, const Deadline& deadline)
+{
+    if (forbidden.empty()) {
+        return;
+    }
+    const auto done =
+        run_as_root(envd, "f=" + guest_path(hash) + "; " + question(forbidden), deadline);
+    if (done.status == not_kept_from_all) {
+        throw not_kept(quotable(done.said, {}));
+    }
+}
+
 void install_guest(EnvdClient& envd, const GuestProgram& program,
-                   const protocol::GuestConfig& config, const Deadline& deadline)
+                   const protocol::GuestConfig& config, const std::vector<std::string>& forbidden,
+                   const Deadline& deadline)
 {
     upload_text(envd, std::string(guest_folder) + '/' + protocol::residence::config,
                 protocol::encode(config), deadline);
-    auto done = run_as_root(envd, start_script(program.hash, {}), deadline);
+    auto done = run_as_root(envd, start_script(program.hash, {}, forbidden), deadline);
     if (done.status == has_not_it) {
         const auto arrived = guest_path(program.hash) + ".new";
         upload_program(envd, program, arrived, deadline);
-        done = run_as_root(envd, start_script(program.hash, arrived), deadline);
+        done = run_as_root(envd, start_script(program.hash, arrived, forbidden), deadline);
+    }
+    if (done.status == not_kept_from_all) {
+        throw not_kept(quotable(done.said, {}));
     }
     if (done.status != 0) {
         const auto why = done.status == has_not_it

@@ -5,6 +5,7 @@
 #include "sandbox/protocol/guest_config.hpp"
 
 #include <string>
+#include <vector>
 
 namespace berth::e2b {
 
@@ -18,10 +19,17 @@ struct GuestProgram {
 [[nodiscard]] GuestProgram find_guest_program(const std::string& path);
 
 /// Has the guest resident in a sandbox, as `config` says. Its program is sent where the template
-/// has not the same one. Throws Error(sandbox_unavailable) with what the sandbox said, and what
-/// EnvdClient throws; the sandbox is of no use then.
+/// has not the same one. `forbidden`: see forbidden_places(); they are asked before it begins.
+/// Throws not_kept() where one answers, Error(sandbox_unavailable) with what the sandbox said, and
+/// what EnvdClient throws; the sandbox is of no use then.
 void install_guest(EnvdClient& envd, const GuestProgram& program,
-                   const protocol::GuestConfig& config, const Deadline& deadline);
+                   const protocol::GuestConfig& config, const std::vector<std::string>& forbidden,
+                   const Deadline& deadline);
+
+/// The same question in one that has the guest's program of that hash already; one of a release
+/// that does not know it proves nothing. Throws not_kept(), and what EnvdClient throws.
+void require_kept(EnvdClient& envd, const std::string& hash,
+                  const std::vector<std::string>& forbidden, const Deadline& deadline);
 
 /// Ends the guest that is there and all that it and those before it run, and has what they have
 /// written go to the disk. False: none of the guests'

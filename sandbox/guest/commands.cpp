@@ -326,6 +326,9 @@ void Commands::change_limits(protocol::Terms& wanted)
     config.max_jobs = wanted.jobs.value_or(config.max_jobs);
     state_->serve_queue_soon();
     config.limit_nofile = wanted.nofile.value_or(config.limit_nofile);
+    if (!wanted.environment.empty()) {
+        state_->environment = Environment(wanted.environment);
+    }
     if (wanted.pids && config.limit_nproc == 0) {
         // The cgroup's, which whoever asks has changed already.
         config.limit_pids = *wanted.pids;

@@ -78,8 +78,8 @@ class Commands {
     /// first command.
     void watch_quota(Workers& workers, std::shared_ptr<HomeQuota> quota);
 
-    /// How many may run at once and what each may have, from now on; removes from `wanted` what is
-    /// not limited here.
+    /// How many may run at once and what each may have and finds in its environment, from now on;
+    /// removes from `wanted` what is not limited here.
     void change_limits(protocol::Terms& wanted);
 
     /// The connection of a command is gone. It goes on as a job: nobody is answered. One that waits

@@ -1,15 +1,18 @@
 // The program inside a sandbox whose machine is not made by berth-launcher, which has the guest in
 // it. `--config-fd N`: it is given its config on a descriptor and serves the host on the socket
-// that the config names, until it is told to end. `reside`, `evict` and `connect` are for a microVM
+// that the config names, until it is told to end. The others are for a microVM
 // (docs/adr/0016-e2b-channel.md).
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/guest/guest.hpp"
 #include "sandbox/guest/microvm/connector.hpp"
 #include "sandbox/guest/microvm/resident.hpp"
+#include "sandbox/guest/microvm/way_out.hpp"
 #include "sandbox/guest/startup.hpp"
+#include "sandbox/protocol/residence.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -60,18 +64,30 @@ int run(std::string_view what, const std::string& argument)
     throw Error(ErrorCode::invalid_argument, "there is no " + std::string(what));
 }
 
+/// Beside what makes a machine, so briefly; and for a way that is there it is long.
+int look_outside(const std::vector<std::string>& addresses)
+{
+    constexpr std::chrono::milliseconds time{1500};
+    const auto who = berth::guest::who_answers(berth::guest::resolvers(addresses), time);
+    std::printf("%s\n", who.c_str());
+    return who.empty() ? 0 : berth::protocol::residence::answered_outside;
+}
+
 } // namespace
 
 int main(int argc, char** argv)
 {
-    if (argc != 3) {
-        std::fprintf(
-            stderr,
-            "usage: berth-guest --config-fd N | reside FOLDER | evict FOLDER | connect FOLDER\n"
-            "berth starts it; it is of no use by hand\n");
+    const bool outside = argc > 2 && std::string_view(argv[1]) == "outside";
+    if (argc != 3 && !outside) {
+        std::fprintf(stderr, "usage: berth-guest --config-fd N | reside FOLDER | evict FOLDER | "
+                             "connect FOLDER | outside ADDRESS...\n"
+                             "berth starts it; it is of no use by hand\n");
         return 1;
     }
     try {
+        if (outside) {
+            return look_outside({argv + 2, argv + argc});
+        }
         return run(argv[1], argv[2]);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "berth-guest: %s\n", error.what());

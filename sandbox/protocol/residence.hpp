@@ -15,6 +15,9 @@ inline constexpr const char* socket = "guest.sock"; ///< where the guest listens
 inline constexpr const char* key = "key";           ///< ConnectorKey
 inline constexpr const char* parting = "parting";   ///< see parting.hpp
 
+/// How `berth-guest outside ADDRESS...` ends where one of them answered: nothing else ends so.
+inline constexpr int answered_outside = 10;
+
 } // namespace residence
 
 /// What the connector opens a sealed opening with.

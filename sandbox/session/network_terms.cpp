@@ -8,6 +8,8 @@
 #include <array>
 #include <chrono>
 #include <exception>
+#include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -43,6 +45,25 @@ bool nobody_works_in(sandbox::Sandbox& sandbox, bool held)
     const auto info = sandbox.look(Deadline::after(network_look_time));
     return info.calls == 0 && info.jobs.empty() && info.pause &&
            info.pause->clients <= (held ? 1U : 0U);
+}
+
+/// Installers are told where there is no network (sandbox/command_environment.hpp), which must not
+/// outlast that. False: the guest could not be told; whether it is there at all the call finds out.
+/// One of an earlier release takes no other, and keeps what it has.
+bool has_environment(sandbox::Sandbox& sandbox,
+                     const std::map<std::string, std::string>& environment)
+{
+    if (environment.empty()) {
+        return true;
+    }
+    try {
+        protocol::Terms terms;
+        terms.environment = environment;
+        static_cast<void>(sandbox.change_terms(terms));
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
 }
 
 } // namespace
@@ -123,11 +144,11 @@ void MachineKeeper::settle_network(const Wanted& wanted, Record& record, sandbox
     }
     record.network_unsure = true;
     registry_.put(wanted.key, record);
-    backend_.change_network(record.machine, reachable);
+    const auto environment = backend_.change_network(record.machine, reachable);
     made.network = network;
     made.outbound = std::move(outbound);
     made.filter = std::move(filter);
-    record.network_unsure = false;
+    record.network_unsure = !has_environment(sandbox, environment);
     registry_.put(wanted.key, record);
 }
 

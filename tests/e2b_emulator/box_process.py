@@ -13,6 +13,7 @@ import socket
 import time
 import traceback
 
+import internet
 import kernel
 import root
 from envd import daemon
@@ -51,6 +52,8 @@ def hold(control, listener, cgroup, spec):
     root.build(spec["megabytes"], one_id)
     kernel.set_hostname("e2b.local")
     kernel.loopback_up()
+    world = internet.Internet(control, listener)
+    world.allow(spec["reached"])
     init = 0
     control.sendall(b"+")
     while (order := control.recv(1)):
@@ -61,6 +64,10 @@ def hold(control, listener, cgroup, spec):
         elif order == b"k":
             os.kill(init, signal.SIGTERM if own is None else signal.SIGKILL)
             os.waitpid(init, 0)  # with all below it: an envd that still lived would take calls
+            control.sendall(b"+")
+        elif order == b"w":
+            size = control.recv(1)[0]
+            world.allow(control.recv(size).decode().split() if size else [])
             control.sendall(b"+")
     os._exit(0)
 

@@ -8,6 +8,7 @@ import threading
 import time
 
 import between
+import internet
 
 ENVD_VERSION = "0.6.13"
 CLIENT = "6532622b"
@@ -25,6 +26,7 @@ class Settings:
     page: int = 100  # boxes on one page of a list, whatever was asked for
     max_hours: int = 24
     megabytes: int = 1024  # of each box made from now on
+    keeps_network: bool = True  # of boxes made or changed from now on; without it, all reach everything
     idle_seconds: float = 0  # after which the front closes a connection; 0: never
     pause_seconds: float = 0  # how long a pause takes
     clock_ahead: float = 0  # seconds that all it tells of times is ahead of this host
@@ -68,9 +70,13 @@ class Box:
         self._dead = []
         self._stalled = []
 
-    def spec(self, megabytes):
+    def spec(self, settings):
         return {"box": self.id, "template": self.template, "token": self.token,
-                "environment": self.environment, "megabytes": megabytes}
+                "environment": self.environment, "megabytes": settings.megabytes,
+                "reached": self.reached(settings)}
+
+    def reached(self, settings):
+        return internet.reached(self.internet, self.network) if settings.keeps_network else internet.PLACES
 
     def cut(self, dead_stream_seconds=0):
         """Ends all streams to it. Its own ends stand for that time, and nobody reads them: so does a
@@ -159,7 +165,7 @@ class Boxes:
             self._boxes[box.id] = box
         try:
             with box.lock:
-                box.socket = self._keeper.make(box.id, box.spec(self.settings.megabytes))
+                box.socket = self._keeper.make(box.id, box.spec(self.settings))
                 box.started = time.time()
                 box.end_at = box.started + timeout
         except OSError:
@@ -226,7 +232,16 @@ class Boxes:
             if box.state == PAUSED:
                 self._resume(box, max(box.first_timeout, AUTO_RESUME_LEAST), True)
 
+    def change_network(self, box, internet_access, network):
+        with box.lock:
+            if box.state != RUNNING:
+                raise unknown(box.id)
+            box.internet, box.network = internet_access, network
+            self._keeper.reach(box.id, box.reached(self.settings))
+
     def pause(self, box, memory=True):
+        if box.state in (PAUSING, KILLING):
+            raise changing(box)
         with box.lock:
             if box.state == PAUSED:
                 raise Refusal(409, f"Error pausing sandbox - sandbox '{box.id}' is already paused")

@@ -5,7 +5,7 @@ import re
 import threading
 
 import listing
-from boxes import CLIENT, ENVD_VERSION, RUNNING, Refusal
+from boxes import CLIENT, ENVD_VERSION, Refusal
 
 # (method, path, name of the function below); {id} is any box.
 ROUTES = (("POST", "/v2/sandboxes", "create"), ("POST", "/sandboxes", "create_v1"),
@@ -212,13 +212,11 @@ class Control:
 
     def _network(self, request, reply, box):
         """In place of all there was."""
-        if box.state != RUNNING:
-            raise Refusal(404, f"Sandbox \"{box.id}\" doesn't exist or you don't have access to it")
         wanted = _body(request)
         _require_rules(wanted)
-        box.internet = wanted.get("allow_internet_access")
-        box.network = {name: wanted[name] for name in ("allowOut", "denyOut", "rules", "egressProxy")
-                       if wanted.get(name)}
+        self._boxes.change_network(box, wanted.get("allow_internet_access"),
+                                   {name: wanted[name] for name in ("allowOut", "denyOut", "rules", "egressProxy")
+                                    if wanted.get(name)})
         reply.whole(204)
 
     def _refresh(self, request, reply, box):

@@ -60,6 +60,11 @@ class KeptBox:
         self.control.sendall(b"k")
         self._said(1)
 
+    def reach(self, places):
+        text = " ".join(places).encode()
+        self.control.sendall(b"w" + bytes([len(text)]) + text)
+        self._said(1)
+
     def freeze(self):
         self._freezer.freeze(self.init)
 
@@ -81,6 +86,8 @@ def _answer(boxes, order, outer):
         return {"socket": boxes[name].name}
     if what == "end":
         boxes.pop(name).end()
+    elif what == "reach":
+        boxes[name].reach(order["places"])
     else:
         {"freeze": KeptBox.freeze, "thaw": KeptBox.thaw, "boot": KeptBox.boot,
          "shut_down": KeptBox.shut_down}[what](boxes[name])
@@ -137,6 +144,9 @@ class Keeper:
 
     def do(self, what, box):
         self._ask(what, box)
+
+    def reach(self, box, places):
+        self._ask("reach", box, places=places)
 
     def close(self):
         """Returns when nothing of the boxes is left."""

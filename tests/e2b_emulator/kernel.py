@@ -75,6 +75,13 @@ def loopback_up():
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH22x", b"lo", up_and_running))
 
 
+def add_address(name, address):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for request, value in ((0x8916, address), (0x891c, "255.255.255.255")):  # address, then mask
+            packed = struct.pack("16sHH4s8x", name.encode(), socket.AF_INET, 0, socket.inet_aton(value))
+            fcntl.ioctl(any_socket, request, packed)
+
+
 def inotify_init():
     return _checked(_libc.inotify_init1(os.O_CLOEXEC), "inotify_init1")
 

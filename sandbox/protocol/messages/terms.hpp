@@ -5,7 +5,9 @@
 #include "sandbox/protocol/on_disconnect.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <string>
 
 namespace berth::protocol {
 
@@ -21,6 +23,9 @@ struct Terms {
     std::optional<std::uint64_t> idle_end;   ///< ms; only where it was not 0, not 0
     std::optional<std::uint64_t> idle_pause; ///< ms; 0: never
     std::optional<OnDisconnect> on_disconnect;
+    /// Of commands that begin from now on, the whole of it, as GuestConfig::environment was. Empty:
+    /// nothing is said about it.
+    std::map<std::string, std::string> environment;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -33,6 +38,7 @@ struct Terms {
         field(6, self.idle_end);
         field(7, self.idle_pause);
         field(8, self.on_disconnect);
+        field(9, self.environment);
     }
 
     friend bool operator==(const Terms&, const Terms&) = default;

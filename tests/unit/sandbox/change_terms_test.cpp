@@ -54,6 +54,28 @@ TEST_SUITE("sandbox/change_terms")
         CHECK(info.quota->limit == 2048UL * 1024);
     }
 
+    TEST_CASE("another environment is that of commands from then on, whole, and of no earlier one")
+    {
+        RealGuest real({}, std::chrono::hours(1));
+        const auto prints = [&](const std::string& line) {
+            berth::protocol::ExecuteRequest request;
+            request.id = berth::random_hex(16);
+            request.command = line;
+            request.timeout = 60'000;
+            request.head_limit = request.tail_limit = 1000;
+            return real.server->execute(request, {}).out.head;
+        };
+        Terms wanted;
+        wanted.environment = {{"PATH", "/usr/bin:/bin"}, {"A", "first"}, {"B", "there"}};
+        CHECK(real.server->change_terms(wanted).environment == wanted.environment);
+        CHECK(prints("echo $A ${B-none}") == "first there\n");
+        CHECK(real.server->change_terms({.calls = 3}).environment.empty());
+        CHECK(prints("echo $A ${B-none}") == "first there\n"); // nothing was said about it
+        wanted.environment = {{"PATH", "/usr/bin:/bin"}, {"A", "second"}};
+        (void)real.server->change_terms(wanted);
+        CHECK(prints("echo $A ${B-none}") == "second none\n");
+    }
+
     TEST_CASE("what it is not asked for it says nothing of, and keeps")
     {
         RealGuest real({.quota = 1024UL * 1024}, std::chrono::hours(1));

@@ -1,0 +1,66 @@
+#include "sandbox/e2b/box_network.hpp"
+
+#include "sandbox/e2b/outbound_rules.hpp"
+#include "sandbox/filter/address.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace berth::e2b {
+namespace {
+
+/// Resolvers for everybody, of three owners. None of Google's: with any name that is allowed E2B
+/// allows 8.8.8.8 (docs/adr/0035-filtered-network-on-e2b.md).
+constexpr std::array<std::string_view, 3> places{"1.1.1.1", "9.9.9.9", "208.67.222.222"};
+
+bool is_in(const filter::Address& address, const std::vector<std::string>& list)
+{
+    return std::ranges::any_of(list, [&](const std::string& each) {
+        const auto range = filter::Range::parse(each); // nothing: a name
+        return range && range->contains(address);
+    });
+}
+
+} // namespace
+
+void change_network(ApiClient& api, const std::string& id, const BoxNetwork& network,
+                    std::chrono::seconds time)
+{
+    constexpr int unknown_method = 405;
+    try {
+        api.set_network(id, network, Deadline::after(time));
+    } catch (const StatusError& error) {
+        const bool is_all =
+            network.internet && network.allow_out.empty() && network.deny_out.empty();
+        if (error.status() != unknown_method || !is_all) {
+            throw;
+        }
+    }
+}
+
+std::vector<std::string> forbidden_places(const BoxNetwork& network)
+{
+    std::vector<std::string> forbidden;
+    for (const auto place : places) {
+        const auto range = filter::Range::parse(place);
+        const bool denied = !network.internet || (is_in(range->base, network.deny_out) &&
+                                                  !is_in(range->base, network.allow_out));
+        if (denied) {
+            forbidden.emplace_back(place);
+        }
+    }
+    return forbidden;
+}
+
+Error not_kept(const std::string& said)
+{
+    return {ErrorCode::backend_error,
+            "E2B's server does not keep this sandbox from what it may not reach: " + said,
+            "Nothing of this call was done. Tell the operator: the server at E2B_API_URL takes "
+            "`network` and does not do it. Where commands may reach everything say so, with "
+            "--network host; else use E2B's own service, or --backend local."};
+}
+
+} // namespace berth::e2b

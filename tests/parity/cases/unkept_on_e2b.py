@@ -1,0 +1,111 @@
+"""A server of E2B's protocol that takes what is said of the network, and keeps nothing of it."""
+
+import e2b
+from suite import ParityTest, e2b_only
+
+e2b  # the path of what follows
+from client import api  # noqa: E402
+
+REACH = "for to in 1.1.1.1 9.9.9.9; do timeout 5 head -c1 </dev/tcp/$to/53 2>/dev/null | wc -c; done"
+START = "envd POST /process.Process/Start"
+FILES = "envd POST /files"
+
+
+@e2b_only
+class UnkeptOnE2bTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(e2b.emulator().settings, keeps_network=True, v2=True, v2_list=True)
+
+    def unkept(self, **settings):
+        e2b.emulator().settings(keeps_network=False, **settings)
+
+    def serve(self, *flags, **env):
+        self.berth.close()
+        self.berth = self.start("--session", "work", *flags, env=env)
+
+    def refusal(self):
+        """Of a call that must not begin."""
+        found = self.berth.call_tool("bash_exec", {"command": "touch begun"})
+        self.assertEqual(found.error.get("code"), "backend_error", found)
+        self.assertIn("answers on port", found.error["message"])
+        self.assertIn("--network host", found.error["hint"])
+        self.assertFalse(found.error["retryable"])
+        return found
+
+    def test_the_emulator_keeps_it_where_it_is_not_told_otherwise(self):
+        """By what a command reaches: what is denied is taken and closed, as E2B's firewall has it."""
+        for flags, env, reached in (
+                (("--network", "none"), {}, "0\n0\n"), (("--network", "host"), {}, "1\n1\n"),
+                (("--network", "host"), {"BERTH_E2B_DENY_OUT": "9.9.9.9"}, "1\n0\n"),
+                ((), {"BERTH_NETWORK": "filtered", "BERTH_FILTER_ALLOW": "9.0.0.0/8:*"}, "0\n1\n")):
+            with self.subTest(flags=flags, env=env):
+                self.serve(*flags, **env)
+                self.assertEqual(self.output(REACH), reached)
+
+    def test_a_box_that_gets_out_is_not_used_and_not_left(self):
+        for flags, env in ((("--network", "none"), {}),
+                           ((), {"BERTH_NETWORK": "filtered", "BERTH_FILTER_ALLOW": "pypi.org"}),
+                           (("--network", "host"), {"BERTH_E2B_DENY_OUT": "0.0.0.0/0"})):
+            for v2 in (True, False):
+                with self.subTest(flags=flags, env=env, v2=v2):
+                    self.unkept(v2=v2, v2_list=v2)
+                    self.serve(*flags, **env)
+                    self.refusal()
+                    self.assertEqual(e2b.boxes(), [])
+        self.serve("--network", "host")  # of which nothing is to be kept
+        self.assertEqual(self.output(REACH), "1\n1\n")
+
+    def test_it_costs_no_request(self):
+        for flags in (("--network", "none"), ("--network", "host")):
+            with self.subTest(flags):
+                self.serve(*flags)
+                self.berth.list_tools()
+                e2b.emulator().counts(clear=True)
+                self.output("true")
+                counts = e2b.emulator().counts(clear=True)
+                counts.pop("connections", None)
+                self.assertEqual(counts, {"api POST /v2/sandboxes": 1, FILES: 2, START: 2 + 1})
+                self.command_line("sessions", "kill", "work", "--purge")
+
+    def test_a_home_whose_next_machine_would_get_out_sleeps_again(self):
+        self.serve("--network", "none")
+        self.output("echo kept >file")
+        self.command_line("sessions", "kill", "work")
+        (box,) = e2b.boxes()
+        self.unkept()
+        self.serve("--network", "none")
+        self.refusal()
+        self.assertEqual(e2b.emulator().books()["paused"], [box])
+        e2b.emulator().settings(keeps_network=True)
+        self.assertEqual(self.output("cat file; ls"), "kept\nfile\n")
+
+    def test_a_living_one_that_would_get_out_is_not_used(self):
+        """Nor by a later call, until it is kept."""
+        self.serve("--network", "host")
+        self.output("echo kept >file")
+        self.unkept()
+        self.serve("--network", "none")
+        self.refusal()
+        self.refusal()
+        e2b.emulator().settings(keeps_network=True)
+        self.assertEqual(self.output(f"cat file; ls; {REACH}"), "kept\nfile\n0\n0\n")
+
+    def test_one_that_was_made_elsewhere_is_asked_before_its_first_call(self):
+        said = api(e2b.emulator(), "POST", "/v2/sandboxes", {"templateID": "base", "timeout": 300, "autoPause": True})
+        self.unkept()
+        self.command_line("sessions", "adopt", said.json["sandboxID"], "--session", "taken")
+        self.berth = self.start("--session", "taken", "--network", "none")
+        self.refusal()
+
+    def test_a_guest_that_could_not_be_told_of_its_network_is_told_with_the_next_call(self):
+        """The question to the box comes first, and what the guest has in its environment behind it."""
+        self.serve("--network", "none")
+        self.output("true")
+        self.serve("--network", "host")
+        self.berth.list_tools()
+        e2b.emulator().fault(plane="envd", path="/process.Process/Start", status=400, times=1, skip=1)
+        self.addCleanup(e2b.emulator().clear_faults)
+        self.berth.call_tool("bash_exec", {"command": "true"})
+        e2b.emulator().clear_faults()
+        self.assertEqual(self.output("echo ${PIP_RETRIES-unset}"), "unset\n")
