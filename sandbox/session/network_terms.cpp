@@ -48,8 +48,8 @@ bool nobody_works_in(sandbox::Sandbox& sandbox, bool held)
 }
 
 /// Installers are told where there is no network (sandbox/command_environment.hpp), which must not
-/// outlast that. False: the guest could not be told; whether it is there at all the call finds out.
-/// One of an earlier release takes no other, and keeps what it has.
+/// outlast that. False: the guest could not be told, and is with a later call; whether it is there
+/// at all this one finds out. One of an earlier release takes no other, and keeps what it has.
 bool has_environment(sandbox::Sandbox& sandbox,
                      const std::map<std::string, std::string>& environment)
 {

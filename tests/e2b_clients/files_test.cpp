@@ -316,16 +316,16 @@ TEST_CASE("a guest's program that does not arrive as it is, or not at all, is ne
     // Changed on its way, so that what arrives is not what was told.
     auto program = find_guest_program("/bin/true");
     program.hash.front() = program.hash.front() == '0' ? '1' : '0';
-    const auto changed = wrong_of([&] { install_guest(scene.client, program, {}, in_time()); });
+    const auto changed = wrong_of([&] { install_guest(scene.client, program, {}, {}, in_time()); });
     CHECK(changed.code == ErrorCode::sandbox_unavailable);
     CHECK(changed.message.find("did not arrive") != std::string::npos);
     // Cut off: the configuration comes first.
     auto cut = find_guest_program("/bin/bash");
     scene.emulator.fault(
         {{"plane", "envd"}, {"path", "/files"}, {"skip", 1}, {"cut_request", 100'000}});
-    CHECK(wrong_of([&] { install_guest(scene.client, cut, {}, in_time()); }).kind == "broken");
+    CHECK(wrong_of([&] { install_guest(scene.client, cut, {}, {}, in_time()); }).kind == "broken");
     CHECK(run(scene.client, "[ -e " + guest_path(cut.hash) + " ] || echo none").out == "none\n");
     // What is there by its name is looked at again before it is used.
-    const auto again = wrong_of([&] { install_guest(scene.client, program, {}, in_time()); });
+    const auto again = wrong_of([&] { install_guest(scene.client, program, {}, {}, in_time()); });
     CHECK(again.message == changed.message);
 }
