@@ -39,9 +39,9 @@ class ApiClient {
     /// `http` lives longer.
     ApiClient(HttpClient& http, Settings settings, Pacing pacing = {});
 
-    /// Asked again only where nothing was made for certain. Throws OutcomeUnknown where a sandbox may have been made that nobody
-    /// knows of: after 5xx, no answer, or one without an id. Whoever gave it a nonce in its
-    /// metadata finds it by list().
+    /// Asked again only where nothing was made for certain. Throws OutcomeUnknown where a sandbox
+    /// may have been made that nobody knows of: after 5xx, no answer, or one without an id. Whoever
+    /// gave it a nonce in its metadata finds it by list().
     [[nodiscard]] Box create(const BoxRequest& request, const Deadline& deadline,
                              const std::stop_token& stop = {});
 

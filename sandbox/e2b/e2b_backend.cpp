@@ -447,7 +447,7 @@ std::unique_ptr<sandbox::Machine> E2bBackend::adopt(const std::string& id, const
 /// Awake, which E2B wants for it.
 std::map<std::string, std::string> E2bBackend::change_network(const MachineRecord& record,
                                                               const sandbox::Reachable& reachable)
-{
+try {
     const auto home = e2b::home_of(record);
     const auto found = home ? find(*home) : std::nullopt;
     if (!found) {
@@ -459,6 +459,10 @@ std::map<std::string, std::string> E2bBackend::change_network(const MachineRecor
     require_kept(*running.if_awake(), value_of(record, record_keys::guest),
                  forbidden_places(network), Deadline::after(api_time));
     return box_environment({}, reachable.network);
+} catch (const StatusError& error) {
+    throw as_of_the_way(error);
+} catch (const HttpFailure& error) {
+    throw as_of_the_way(error);
 }
 
 std::optional<std::chrono::seconds> E2bBackend::unused_for(const MachineRecord& record)

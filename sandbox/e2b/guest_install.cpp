@@ -5,10 +5,13 @@
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/e2b/box_machine.hpp"
 #include "sandbox/e2b/box_network.hpp"
+#include "sandbox/e2b/retry.hpp"
 #include "sandbox/protocol/residence.hpp"
 #include "sandbox/protocol/wire.hpp"
+#include "sandbox/wait_for.hpp"
 
 #include <algorithm>
 #include <array>
@@ -37,13 +40,44 @@ UniqueFd open_program(const std::string& path)
     return file;
 }
 
+/// Whether a step is made again that came to this. Each may be: what was written is written whole
+/// again, and a guest that is there already stays.
+bool may_have_broken(const Error& error)
+{
+    if (const auto* const failure = dynamic_cast<const HttpFailure*>(&error)) {
+        return failure->cause() == HttpFailure::Cause::broken ||
+               failure->cause() == HttpFailure::Cause::unconnected;
+    }
+    constexpr int too_many = 429;
+    const auto* const answer = dynamic_cast<const StatusError*>(&error);
+    return answer != nullptr && answer->code() != ErrorCode::no_space &&
+           (leaves_open(*answer) || answer->status() == too_many);
+}
+
+/// A connection that breaks is no reason to end a sandbox, and to have an agent ask for another.
+template <class Step>
+auto until_it_arrives(const Deadline& deadline, Step&& step)
+{
+    for (unsigned failures = 1;; ++failures) {
+        try {
+            return step();
+        } catch (const Error& error) {
+            const auto wait = wait_after_break(failures, random_part());
+            if (!wait || !may_have_broken(error) || deadline.expired()) {
+                throw;
+            }
+            sandbox::wait_for(*wait, WaitBound::within(deadline, {}).stop);
+        }
+    }
+}
+
 /// How a process has ended, and what it has said.
 struct Done {
     int status = -1;
     std::string said;
 };
 
-Done run_as_root(EnvdClient& envd, const std::string& script, const Deadline& deadline)
+Done run_once(EnvdClient& envd, const std::string& script, const Deadline& deadline)
 {
     auto stream = envd.start({.command = "/bin/sh",
                               .arguments = {"-c", script},
@@ -60,6 +94,11 @@ Done run_as_root(EnvdClient& envd, const std::string& script, const Deadline& de
         }
     }
     return done;
+}
+
+Done run_as_root(EnvdClient& envd, const std::string& script, const Deadline& deadline)
+{
+    return until_it_arrives(deadline, [&] { return run_once(envd, script, deadline); });
 }
 
 /// Says where it got an answer, and ends with not_kept_from_all. What else goes wrong with it
@@ -96,24 +135,29 @@ std::string start_script(const std::string& hash, const std::string& from,
 void upload_text(EnvdClient& envd, const std::string& path, std::string_view text,
                  const Deadline& deadline)
 {
-    envd.upload(
-        path, "root",
-        [&text](char* data, std::size_t size) {
-            const auto length = text.copy(data, size);
-            text.remove_prefix(length);
-            return length;
-        },
-        deadline);
+    until_it_arrives(deadline, [&] {
+        auto rest = text;
+        envd.upload(
+            path, "root",
+            [&rest](char* data, std::size_t size) {
+                const auto length = rest.copy(data, size);
+                rest.remove_prefix(length);
+                return length;
+            },
+            deadline);
+    });
 }
 
 void upload_program(EnvdClient& envd, const GuestProgram& program, const std::string& path,
                     const Deadline& deadline)
 {
-    const auto file = open_program(program.path);
-    envd.upload(
-        path, "root",
-        [&file](char* data, std::size_t size) { return read_full(file.get(), data, size); },
-        deadline);
+    until_it_arrives(deadline, [&] {
+        const auto file = open_program(program.path);
+        envd.upload(
+            path, "root",
+            [&file](char* data, std::size_t size) { return read_full(file.get(), data, size); },
+            deadline);
+    });
 }
 
 } // namespace

@@ -21,7 +21,8 @@ struct GuestProgram {
 /// Has the guest resident in a sandbox, as `config` says. Its program is sent where the template
 /// has not the same one. `forbidden`: see forbidden_places(); they are asked before it begins.
 /// Throws not_kept() where one answers, Error(sandbox_unavailable) with what the sandbox said, and
-/// what EnvdClient throws; the sandbox is of no use then.
+/// what EnvdClient throws; the sandbox is of no use then. A step whose connection breaks is made
+/// again, twice.
 void install_guest(EnvdClient& envd, const GuestProgram& program,
                    const protocol::GuestConfig& config, const std::vector<std::string>& forbidden,
                    const Deadline& deadline);

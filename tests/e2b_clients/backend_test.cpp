@@ -321,13 +321,30 @@ TEST_CASE("a box that may have been made is found again, and one that cannot be 
     SUBCASE("the guest does not come up in it")
     {
         cloud.emulator.fault(
-            {{"plane", "envd"}, {"path", "/files"}, {"status", 500}, {"body", "x"}});
+            {{"plane", "envd"}, {"path", "/files"}, {"status", 500}, {"body", "x"}, {"times", 0}});
         (void)wrong_of([&] { (void)cloud.create(spec); });
+        cloud.emulator.clear_faults();
         const auto books = cloud.emulator.books();
         CHECK(books.running.empty());
         for (const auto& id : cloud.unknown()) {
             CHECK(books.ended.at(id) == "killed");
             cloud.know(id);
+        }
+    }
+    SUBCASE("a connection to it breaks as the guest is put there: that step is made again")
+    {
+        const std::array breaks{json{{"path", "/files"}, {"drop", true}},
+                                json{{"path", "/files"}, {"skip", 1}, {"cut_request", 100'000}},
+                                json{{"path", "/files"}, {"lose_reply", true}},
+                                json{{"path", start_path}, {"skip", 1}, {"lose_reply", true}},
+                                json{{"path", start_path}, {"skip", 1}, {"cut", 60}},
+                                json{{"path", start_path}, {"status", 503}}};
+        for (const auto& fault : breaks) {
+            CAPTURE(fault.dump());
+            cloud.emulator.fault(also(fault, {{"plane", "envd"}}));
+            const auto fresh = fresh_spec();
+            sandbox::Sandbox server(cloud.create(fresh), fresh.token);
+            CHECK(server.execute(command("echo once"), {}).out.head == "once\n");
         }
     }
     SUBCASE("the server was killed behind it: it is found by its number")

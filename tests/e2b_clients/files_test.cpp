@@ -321,9 +321,13 @@ TEST_CASE("a guest's program that does not arrive as it is, or not at all, is ne
     CHECK(changed.message.find("did not arrive") != std::string::npos);
     // Cut off: the configuration comes first.
     auto cut = find_guest_program("/bin/bash");
-    scene.emulator.fault(
-        {{"plane", "envd"}, {"path", "/files"}, {"skip", 1}, {"cut_request", 100'000}});
+    scene.emulator.fault({{"plane", "envd"},
+                          {"path", "/files"},
+                          {"skip", 1},
+                          {"cut_request", 100'000},
+                          {"times", 0}});
     CHECK(wrong_of([&] { install_guest(scene.client, cut, {}, {}, in_time()); }).kind == "broken");
+    scene.emulator.clear_faults();
     CHECK(run(scene.client, "[ -e " + guest_path(cut.hash) + " ] || echo none").out == "none\n");
     // What is there by its name is looked at again before it is used.
     const auto again = wrong_of([&] { install_guest(scene.client, program, {}, {}, in_time()); });
