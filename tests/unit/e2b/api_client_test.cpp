@@ -1,4 +1,5 @@
 #include "sandbox/e2b/api_client.hpp"
+#include "tests/unit/e2b/control_plane.hpp"
 #include "tests/unit/e2b/golden.hpp"
 #include "tests/unit/e2b/loopback_server.hpp"
 #include "tests/unit/error_of.hpp"
@@ -6,10 +7,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <chrono>
-#include <functional>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -23,9 +21,10 @@ using berth::e2b::HttpClient;
 using berth::e2b::HttpFailure;
 using berth::e2b::HttpSettings;
 using berth::e2b::Metadata;
-using berth::e2b::most_failures;
 using berth::e2b::OutcomeUnknown;
 using berth::e2b::StatusError;
+using berth::tests::api_key;
+using berth::tests::ControlPlane;
 using berth::tests::error_of;
 using berth::tests::LoopbackServer;
 using berth::tests::reply;
@@ -37,57 +36,6 @@ namespace golden = berth::tests::golden;
 namespace {
 
 const std::string id = "ig4bk8uibgn9atxd3rgqg";
-const std::string key = "e2b_0123456789abcdef";
-
-/// A control plane that says what a test wants, and a client of it that waits for nothing.
-class Fixture {
-  public:
-    using Answer = std::function<std::string(const WireRequest&)>;
-
-    explicit Fixture(Answer answer)
-        : server_(LoopbackServer::answering(
-              [this, answer = std::move(answer)](const WireRequest& request) {
-                  {
-                      const std::scoped_lock lock(mutex_);
-                      requests_.push_back(request);
-                  }
-                  return answer(request);
-              })),
-          client(http_,
-                 {.api_key = key, .domain = "e2b.app", .api = server_.endpoint(), .sandbox = {}},
-                 {.random = [] { return 0.0; },
-                  .rest = [this](std::chrono::milliseconds time,
-                                 const std::stop_token&) { waits.push_back(time); }})
-    {
-    }
-
-    [[nodiscard]] std::vector<std::string> lines()
-    {
-        const std::scoped_lock lock(mutex_);
-        std::vector<std::string> all;
-        all.reserve(requests_.size());
-        for (const auto& request : requests_) {
-            all.push_back(request.method + ' ' + request.target);
-        }
-        return all;
-    }
-
-    [[nodiscard]] WireRequest request(std::size_t at)
-    {
-        const std::scoped_lock lock(mutex_);
-        return requests_.at(at);
-    }
-
-  private:
-    std::mutex mutex_;
-    std::vector<WireRequest> requests_;
-    LoopbackServer server_;
-    HttpClient http_{HttpSettings{}};
-
-  public:
-    std::vector<std::chrono::milliseconds> waits;
-    ApiClient client;
-};
 
 using Lines = std::vector<std::string>;
 
@@ -95,7 +43,7 @@ using Lines = std::vector<std::string>;
 
 TEST_CASE("a sandbox is made as the official client makes it")
 {
-    Fixture e2b([](const WireRequest&) { return reply(201, golden::box); });
+    ControlPlane e2b([](const WireRequest&) { return reply(201, golden::box); });
     const auto box = e2b.client.create(
         {.template_id = "base",
          .timeout = 120s,
@@ -110,7 +58,7 @@ TEST_CASE("a sandbox is made as the official client makes it")
     CHECK(box.domain.empty());
     CHECK(e2b.lines() == Lines{"POST /v2/sandboxes"});
     const auto request = e2b.request(0);
-    CHECK(request.header("x-api-key") == key);
+    CHECK(request.header("x-api-key") == api_key);
     CHECK(request.header("content-type") == "application/json");
     CHECK(request.header("accept") == "application/json");
     CHECK(request.header("idempotency-key") == "(none)");
@@ -128,7 +76,7 @@ TEST_CASE("an older server is asked as v1, secured, and known from then on")
     {
         unknown = 405;
     }
-    Fixture e2b([&](const WireRequest& request) {
+    ControlPlane e2b([&](const WireRequest& request) {
         return request.target.starts_with("/v2/") ? reply(unknown, "") : reply(201, golden::box);
     });
     CHECK(e2b.client.create({}, soon()).id == id);
@@ -142,7 +90,7 @@ TEST_CASE("an older server is asked as v1, secured, and known from then on")
 
 TEST_CASE("a 404 about a template is told as such, and makes no old server of a new one")
 {
-    Fixture e2b([&](const WireRequest&) {
+    ControlPlane e2b([&](const WireRequest&) {
         return reply(404, R"({"code":404,"message":"template 'x' not found"})");
     });
     CHECK(error_of([&] { static_cast<void>(e2b.client.create({.template_id = "x"}, soon())); }) ==
@@ -183,7 +131,7 @@ TEST_CASE("a create whose outcome is not known is not asked again")
     {
         answer = reply(201, golden::box).substr(0, 200);
     }
-    Fixture e2b([&](const WireRequest&) { return answer; });
+    ControlPlane e2b([&](const WireRequest&) { return answer; });
     const auto deadline = Deadline::after(500ms); // of the half one
     CHECK_THROWS_AS(static_cast<void>(e2b.client.create({}, deadline)), OutcomeUnknown);
     CHECK(e2b.lines() == Lines{"POST /v2/sandboxes"});
@@ -192,7 +140,7 @@ TEST_CASE("a create whose outcome is not known is not asked again")
 
 TEST_CASE("a create that was refused is no unknown outcome")
 {
-    Fixture e2b([&](const WireRequest&) { return reply(401, ""); });
+    ControlPlane e2b([&](const WireRequest&) { return reply(401, ""); });
     CHECK_THROWS_AS(static_cast<void>(e2b.client.create({}, soon())), StatusError);
 }
 
@@ -204,144 +152,18 @@ TEST_CASE("a create that reached nobody is no unknown outcome")
         port = gone.port();
     }
     HttpClient http(HttpSettings{});
-    ApiClient client(http, {.api_key = key,
+    ApiClient client(http, {.api_key = api_key,
                             .domain = {},
                             .api = {.tls = false, .host = "127.0.0.1", .port = port, .prefix = {}},
                             .sandbox = {}});
     CHECK_THROWS_AS(static_cast<void>(client.create({}, soon())), HttpFailure);
 }
 
-TEST_CASE("a 429 that says when is asked again then, a create too")
-{
-    int left = 2;
-    Fixture e2b([&](const WireRequest&) {
-        return left-- > 0 ? reply(429, "", "Retry-After: 2\r\n") : reply(201, golden::box);
-    });
-    CHECK(e2b.client.create({}, soon()).id == id);
-    CHECK(e2b.lines().size() == 3);
-    CHECK(e2b.waits == std::vector<std::chrono::milliseconds>{2s, 2s});
-}
-
-TEST_CASE("a 429 of a quota is not asked again")
-{
-    Fixture e2b([](const WireRequest&) {
-        return reply(429, R"({"code":429,"message":"maximum number"})");
-    });
-    CHECK(error_of([&] { static_cast<void>(e2b.client.create({}, soon())); }) ==
-          ErrorCode::quota_exceeded);
-    CHECK(e2b.lines().size() == 1);
-}
-
-TEST_CASE("a wait that would end after the deadline is not begun")
-{
-    Fixture e2b([](const WireRequest&) { return reply(429, "", "Retry-After: 60\r\n"); });
-    CHECK(error_of([&] { static_cast<void>(e2b.client.info(id, soon())); }) == ErrorCode::busy);
-    CHECK(e2b.lines().size() == 1);
-    CHECK(e2b.waits.empty());
-}
-
-TEST_CASE("a 503 is asked again with a backoff, but not for ever")
-{
-    bool ever = false;
-    SUBCASE("once") {}
-    SUBCASE("for ever")
-    {
-        ever = true;
-    }
-    int asked = 0;
-    Fixture e2b(
-        [&](const WireRequest&) { return asked++ == 0 || ever ? reply(503, "") : reply(204, ""); });
-    if (ever) {
-        CHECK(error_of([&] { e2b.client.pause(id, Deadline()); }) ==
-              ErrorCode::sandbox_unavailable);
-        CHECK(asked == static_cast<int>(most_failures));
-    } else {
-        CHECK(e2b.client.pause(id, soon()));
-        CHECK(e2b.waits == std::vector<std::chrono::milliseconds>{3s});
-    }
-}
-
-TEST_CASE("a connection that ends before the answer is made anew, and not for ever")
-{
-    using Call = std::function<void(ApiClient&)>;
-    const std::vector<Call> calls{
-        [](ApiClient& client) { static_cast<void>(client.info(id, soon())); },
-        [](ApiClient& client) { static_cast<void>(client.connect(id, 60s, soon())); },
-        [](ApiClient& client) { static_cast<void>(client.list({}, soon())); },
-        [](ApiClient& client) { client.set_timeout(id, 90s, soon()); },
-        [](ApiClient& client) { client.set_network(id, {}, soon()); },
-        [](ApiClient& client) { client.pause(id, soon()); },
-        [](ApiClient& client) { client.kill(id, soon()); }};
-    for (std::size_t i = 0; i < calls.size(); ++i) {
-        for (const int ends : {1, 2, 3}) {
-            CAPTURE(i);
-            CAPTURE(ends);
-            int left = ends;
-            Fixture e2b([&](const WireRequest& request) {
-                if (left-- > 0) {
-                    return std::string();
-                }
-                return request.method == "GET" && request.target.starts_with("/v2")
-                           ? reply(200, "[]")
-                           : reply(200, golden::info);
-            });
-            if (ends < 3) {
-                CHECK_NOTHROW(calls[i](e2b.client));
-            } else {
-                CHECK_THROWS_AS(calls[i](e2b.client), HttpFailure);
-            }
-            CHECK(e2b.lines().size() == static_cast<std::size_t>(std::min(ends + 1, 3)));
-            const std::vector<std::chrono::milliseconds> all{200ms, 1s};
-            CHECK(e2b.waits == std::vector(all.begin(), all.begin() + std::min(ends, 2)));
-        }
-    }
-}
-
-TEST_CASE("no connection is tried again where the time of the call ends before")
-{
-    Fixture e2b([](const WireRequest&) { return std::string(); });
-    CHECK_THROWS_AS(static_cast<void>(e2b.client.info(id, Deadline::after(150ms))), HttpFailure);
-    CHECK(e2b.lines().size() == 1);
-}
-
-TEST_CASE("a gateway that gives up is asked again, twice, and no create is")
-{
-    int status = 502;
-    SUBCASE("502") {}
-    SUBCASE("504")
-    {
-        status = 504;
-    }
-    int left = 2;
-    Fixture e2b([&](const WireRequest&) {
-        return left-- > 0 ? reply(status, "<html>") : reply(200, golden::info);
-    });
-    CHECK(e2b.client.info(id, soon()).state == BoxState::paused);
-    CHECK(e2b.waits == std::vector<std::chrono::milliseconds>{3s, 3s});
-    left = 100;
-    CHECK(error_of([&] { static_cast<void>(e2b.client.info(id, soon())); }) ==
-          ErrorCode::sandbox_unavailable);
-    CHECK(e2b.lines().size() == 6);
-    CHECK_THROWS_AS(static_cast<void>(e2b.client.create({}, soon())), OutcomeUnknown);
-    CHECK(e2b.lines().size() == 7);
-}
-
-TEST_CASE("a sandbox that is between two states is asked for again when it is not any more")
-{
-    std::vector<std::string> answers{
-        reply(409, R"({"code":409,"message":"Sandbox \"ig4\" is being paused"})"),
-        reply(409, golden::already_paused)};
-    std::size_t asked = 0;
-    Fixture e2b([&](const WireRequest&) { return answers.at(asked++); });
-    CHECK_FALSE(e2b.client.pause(id, soon()));
-    CHECK(e2b.waits == std::vector<std::chrono::milliseconds>{3s});
-}
-
 TEST_CASE("pause, kill, time limit")
 {
     int status = 204;
     std::string body;
-    Fixture e2b([&](const WireRequest&) { return reply(status, body); });
+    ControlPlane e2b([&](const WireRequest&) { return reply(status, body); });
     CHECK(e2b.client.pause(id, soon()));
     CHECK(e2b.client.kill(id, soon()));
     e2b.client.set_timeout(id, 90s, soon());
@@ -366,7 +188,7 @@ TEST_CASE("pause, kill, time limit")
 TEST_CASE("a 404 that is not E2B's own ends nothing, and of two the one that is counts")
 {
     std::string of_older = "<html>Not Found</html>";
-    Fixture e2b([&](const WireRequest& request) {
+    ControlPlane e2b([&](const WireRequest& request) {
         return reply(404, request.target.starts_with("/v2") ? "404 page not found" : of_older);
     });
     const auto connected = [&] { static_cast<void>(e2b.client.connect(id, 9s, soon())); };
@@ -381,7 +203,7 @@ TEST_CASE("connect says whether it woke, and takes no other sandbox")
 {
     int status = 200;
     std::string body(golden::box);
-    Fixture e2b([&](const WireRequest&) { return reply(status, body); });
+    ControlPlane e2b([&](const WireRequest&) { return reply(status, body); });
     CHECK_FALSE(e2b.client.connect(id, 60s, soon()).resumed);
     CHECK(e2b.lines() == Lines{"POST /v2/sandboxes/" + id + "/connect"});
     CHECK(json::parse(e2b.request(0).body) == json{{"timeout", 60}});
@@ -396,7 +218,7 @@ TEST_CASE("connect says whether it woke, and takes no other sandbox")
 
 TEST_CASE("what is known of a sandbox")
 {
-    Fixture e2b([](const WireRequest&) { return reply(200, golden::info); });
+    ControlPlane e2b([](const WireRequest&) { return reply(200, golden::info); });
     const auto info = e2b.client.info(id, soon());
     CHECK(info.state == BoxState::paused);
     CHECK(info.end_at == "2026-11-20T11:33:35.992Z");
@@ -406,7 +228,7 @@ TEST_CASE("what is known of a sandbox")
 
 TEST_CASE("an id that would be another path is not sent")
 {
-    Fixture e2b([](const WireRequest&) { return reply(204, ""); });
+    ControlPlane e2b([](const WireRequest&) { return reply(204, ""); });
     for (const std::string bad : {"", "../teams", "a/b", "a?b", "A"}) {
         CHECK(error_of([&] { e2b.client.kill(bad, soon()); }) == ErrorCode::invalid_argument);
     }
@@ -415,7 +237,7 @@ TEST_CASE("an id that would be another path is not sent")
 
 TEST_CASE("all pages of a list are read")
 {
-    Fixture e2b([](const WireRequest& request) {
+    ControlPlane e2b([](const WireRequest& request) {
         const auto page = "[" + std::string(golden::info) + "]";
         return request.target.find("nextToken") == std::string::npos
                    ? reply(200, page, "X-Next-Token: a=b/c\r\n")
@@ -430,7 +252,7 @@ TEST_CASE("all pages of a list are read")
 
 TEST_CASE("a server that passes over the filter of a list tells of nobody else's")
 {
-    Fixture e2b([](const WireRequest&) {
+    ControlPlane e2b([](const WireRequest&) {
         return reply(200, "[" + std::string(golden::info) +
                               R"(,{"sandboxID":"izz","templateID":"base","state":"running"},)"
                               R"({"sandboxID":"izy","templateID":"base","state":"running",)"
@@ -445,14 +267,14 @@ TEST_CASE("a server that passes over the filter of a list tells of nobody else's
 
 TEST_CASE("a list whose pages do not end does")
 {
-    Fixture e2b([](const WireRequest&) { return reply(200, "[]", "X-Next-Token: more\r\n"); });
+    ControlPlane e2b([](const WireRequest&) { return reply(200, "[]", "X-Next-Token: more\r\n"); });
     CHECK(error_of([&] { static_cast<void>(e2b.client.list({}, soon())); }) ==
           ErrorCode::backend_error);
 }
 
 TEST_CASE("a list of an older server")
 {
-    Fixture e2b([](const WireRequest& request) {
+    ControlPlane e2b([](const WireRequest& request) {
         return request.target.starts_with("/v2") ? reply(404, "404 page not found")
                                                  : reply(200, "[]");
     });
@@ -481,7 +303,7 @@ TEST_CASE("an answer that is none is told without quoting it")
     {
         body = std::string(100'000, '[');
     }
-    Fixture e2b([&](const WireRequest&) { return reply(200, body); });
+    ControlPlane e2b([&](const WireRequest&) { return reply(200, body); });
     try {
         static_cast<void>(e2b.client.info(id, soon()));
         FAIL("taken");
@@ -491,29 +313,17 @@ TEST_CASE("an answer that is none is told without quoting it")
     }
 }
 
-TEST_CASE("a stop request ends a wait and a call")
-{
-    std::stop_source stop;
-    Fixture e2b([&](const WireRequest&) {
-        stop.request_stop();
-        return reply(503, "");
-    });
-    CHECK(error_of([&] { e2b.client.pause(id, soon(), stop.get_token()); }) ==
-          ErrorCode::cancelled);
-    CHECK(e2b.lines().size() == 1);
-}
-
 TEST_CASE("the key is in no error, whatever the server says")
 {
-    Fixture e2b([&](const WireRequest&) {
-        return reply(401, R"({"code":401,"message":"bad key )" + key + "\"}");
+    ControlPlane e2b([&](const WireRequest&) {
+        return reply(401, R"({"code":401,"message":"bad key )" + api_key + "\"}");
     });
     try {
         static_cast<void>(e2b.client.create({}, soon()));
         FAIL("taken");
     } catch (const Error& error) {
         CHECK(error.code() == ErrorCode::authentication_required);
-        CHECK((error.what() + error.hint()).find(key) == std::string::npos);
+        CHECK((error.what() + error.hint()).find(api_key) == std::string::npos);
         CHECK(std::string(error.what()).find("bad key") != std::string::npos);
     }
 }
