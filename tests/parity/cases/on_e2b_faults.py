@@ -290,7 +290,7 @@ class FaultsTest(FaultedTest):
         looks = {"plane": "api", "method": "GET", "path": "/v2/sandboxes", "status": 500, "times": 0}
         ends = {"plane": "api", "method": "DELETE", "path": "/sandboxes/{id}", "status": 500, "times": 0}
         for faults in (({"plane": "api", "method": "POST", "path": "/v2/sandboxes", "end": 10}, looks),
-                       ({"plane": "envd", "path": "/files", "status": 500}, ends)):
+                       ({"plane": "envd", "path": "/files", "status": 500, "times": 0}, ends)):
             with self.subTest(str(faults[0])):
                 e2b.emulator().do(self.box(), "vanish")
                 for fault in faults:
