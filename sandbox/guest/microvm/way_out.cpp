@@ -104,6 +104,7 @@ std::string who_answers(const std::vector<Place>& places, std::chrono::milliseco
 {
     const auto deadline = Deadline::after(time);
     std::vector<Attempt> attempts;
+    attempts.reserve(places.size());
     for (const auto& place : places) {
         attempts.push_back(begun(place));
     }
