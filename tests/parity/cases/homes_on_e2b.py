@@ -98,7 +98,7 @@ class HomesOnE2bTest(ParityTest):
         box = self.box()
         self.addCleanup(e2b.emulator().clear_faults)
         for fault in ({"plane": "envd", "path": "/files", "status": 507},
-                      {"plane": "envd", "path": "/process.Process/Start", "drop": True},
+                      {"plane": "envd", "path": "/process.Process/Start", "drop": True, "times": 0},
                       {"plane": "api", "method": "PUT", "status": 500}):
             with self.subTest(str(fault)):
                 e2b.emulator().fault(**fault)

@@ -78,7 +78,12 @@ MAKING = (
            ({"drop": True}, {"cut": 40}, {"status": 503}), ("session_lost",)),
     *(fault for skip in (1, 2, 3) for fault in _each(
         {"plane": "envd", "path": "/process.Process/Start", "skip": skip},
-        ({"drop": True}, {"lose_reply": True}, {"end": 60}, {"status": 500}), _COMING)))
+        ({"drop": True}, {"lose_reply": True}, {"end": 60}, {"status": 500}), _COMING)),
+    # And as often as it is tried.
+    *_each({"plane": "envd", "path": "/files", "times": 0},
+           ({"drop": True}, {"lose_reply": True}, {"status": 502, **HTML}), _COMING),
+    *_each({"plane": "envd", "path": "/process.Process/Start", "skip": 1, "times": 0},
+           ({"drop": True}, {"lose_reply": True}, {"status": 500}), _COMING))
 
 # Of those by which a server comes to one that is there.
 TURNED_AWAY = (
