@@ -80,10 +80,9 @@ MAKING = (
         {"plane": "envd", "path": "/process.Process/Start", "skip": skip},
         ({"drop": True}, {"lose_reply": True}, {"end": 60}, {"status": 500}), _COMING)),
     # And as often as it is tried.
-    *_each({"plane": "envd", "path": "/files", "times": 0},
-           ({"drop": True}, {"lose_reply": True}, {"status": 502, **HTML}), _COMING),
+    *_each({"plane": "envd", "path": "/files", "times": 0}, ({"drop": True},), _COMING),
     *_each({"plane": "envd", "path": "/process.Process/Start", "skip": 1, "times": 0},
-           ({"drop": True}, {"lose_reply": True}, {"status": 500}), _COMING))
+           ({"lose_reply": True}, {"status": 500}), _COMING))
 
 # Of those by which a server comes to one that is there.
 TURNED_AWAY = (
