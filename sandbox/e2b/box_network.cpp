@@ -1,10 +1,14 @@
 #include "sandbox/e2b/box_network.hpp"
 
+#include "sandbox/base/sha256.hpp"
+#include "sandbox/e2b/api_json.hpp"
+#include "sandbox/e2b/box_request.hpp"
 #include "sandbox/e2b/outbound_rules.hpp"
 #include "sandbox/filter/address.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -23,20 +27,41 @@ bool is_in(const filter::Address& address, const std::vector<std::string>& list)
     });
 }
 
+/// That no server knows of it, and not that there is no such sandbox.
+bool is_unknown_there(const StatusError& error)
+{
+    constexpr int no_such_path = 404;
+    constexpr int no_such_method = 405;
+    return error.status() == no_such_method ||
+           (error.status() == no_such_path && error.code() != ErrorCode::session_lost);
+}
+
 } // namespace
 
-void change_network(ApiClient& api, const std::string& id, const BoxNetwork& network,
-                    std::chrono::seconds time)
+std::string network_mark(const BoxNetwork& network)
 {
-    constexpr int unknown_method = 405;
-    try {
-        api.set_network(id, network, Deadline::after(time));
-    } catch (const StatusError& error) {
-        const bool is_all =
-            network.internet && network.allow_out.empty() && network.deny_out.empty();
-        if (error.status() != unknown_method || !is_all) {
-            throw;
-        }
+    constexpr std::size_t enough = 16;
+    Sha256 hash;
+    hash.update(network_body(network));
+    return hash.finish().substr(0, enough);
+}
+
+void change_network(ApiClient& api, const BoxInfo& box, const BoxNetwork& network,
+                    std::chrono::seconds time)
+try {
+    api.set_network(box.box.id, network, Deadline::after(time));
+} catch (const StatusError& error) {
+    if (!is_unknown_there(error)) {
+        throw;
+    }
+    const bool is_all = network.internet && network.allow_out.empty() && network.deny_out.empty();
+    const auto made_for = box.metadata.find(metadata_keys::network);
+    if (!is_all && (made_for == box.metadata.end() || made_for->second != network_mark(network))) {
+        throw Error(ErrorCode::backend_error,
+                    "E2B's server cannot change what a sandbox may reach, and this one was made to "
+                    "reach something else",
+                    "Nothing of this call was done, and its files are kept. Ask for the network "
+                    "that it was made with, or end it with `berth sessions kill NAME --purge`.");
     }
 }
 

@@ -9,9 +9,14 @@
 
 namespace berth::e2b {
 
-/// Has a sandbox that runs reach that from now on. A server of E2B's that cannot change it has none
-/// that is kept from anything after it was made with all. Throws as ApiClient::set_network().
-void change_network(ApiClient& api, const std::string& id, const BoxNetwork& network,
+/// The same for what is the same, in few letters.
+[[nodiscard]] std::string network_mark(const BoxNetwork& network);
+
+/// Has a sandbox that runs reach that from now on. Older servers cannot change it: there one that
+/// was made to reach the same (by its metadata) has it, and whoever asks for everything takes what
+/// is there. Throws as ApiClient::set_network(), and Error(backend_error) where such a server has
+/// one that was made for something else, or does not say for what.
+void change_network(ApiClient& api, const BoxInfo& box, const BoxNetwork& network,
                     std::chrono::seconds time);
 
 /// Addresses of the internet that always answer, and from which a sandbox that may reach no more

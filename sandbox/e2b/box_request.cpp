@@ -1,6 +1,7 @@
 #include "sandbox/e2b/box_request.hpp"
 
 #include "sandbox/command_environment.hpp"
+#include "sandbox/e2b/box_network.hpp"
 #include "sandbox/e2b/filter_rules.hpp"
 #include "sandbox/e2b/outbound_rules.hpp"
 #include "sandbox/e2b/running_box.hpp"
@@ -71,6 +72,7 @@ BoxRequest box_request(const sandbox::MachineSpec& spec, const std::string& owne
     request.auto_pause = true;
     request.network =
         box_network({.network = spec.network, .outbound = spec.outbound, .filter = spec.filter});
+    request.metadata.emplace(metadata_keys::network, network_mark(request.network));
     return request;
 }
 

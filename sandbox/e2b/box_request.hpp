@@ -16,6 +16,8 @@ namespace metadata_keys {
 inline constexpr const char* generation = "berth_generation";
 inline constexpr const char* key = "berth_key";     ///< of the session
 inline constexpr const char* owner = "berth_owner"; ///< the installation, and its books
+/// See network_mark(): what it was made to reach, for servers that cannot change that.
+inline constexpr const char* network = "berth_network";
 } // namespace metadata_keys
 
 /// Throws Error(sandbox_unavailable) where there is any: E2B has no folders of this host.

@@ -209,7 +209,7 @@ E2bBackend::make_in_home(const MachineSpec& spec, const BoxHome& home, const Box
     const auto box = wake_own(home, found, first_limit(spec));
     try {
         // Before anything is started in it: it has what its last machine's server asked for.
-        e2b::change_network(link_->api, home.id, network_of(spec), api_time);
+        e2b::change_network(link_->api, found, network_of(spec), api_time);
         return install(spec, box, home, forbidden_places(network_of(spec)));
     } catch (...) {
         if (!home.number.empty() || found.state == BoxState::paused) {
@@ -455,7 +455,7 @@ try {
     }
     const auto network = box_network(reachable);
     RunningBox running(link_, wake_own(*home, *found, RunningBox::margin), RunningBox::margin, {});
-    e2b::change_network(link_->api, home->id, network, api_time);
+    e2b::change_network(link_->api, *found, network, api_time);
     require_kept(*running.if_awake(), value_of(record, record_keys::guest),
                  forbidden_places(network), Deadline::after(api_time));
     return box_environment({}, reachable.network);

@@ -26,6 +26,7 @@ class Settings:
     page: int = 100  # boxes on one page of a list, whatever was asked for
     max_hours: int = 24
     megabytes: int = 1024  # of each box made from now on
+    changes_network: bool = True  # of a box that is there; without it 405
     keeps_network: bool = True  # of boxes made or changed from now on; without it, all reach everything
     idle_seconds: float = 0  # after which the front closes a connection; 0: never
     pause_seconds: float = 0  # how long a pause takes

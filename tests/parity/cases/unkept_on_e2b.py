@@ -15,7 +15,7 @@ FILES = "envd POST /files"
 class UnkeptOnE2bTest(ParityTest):
     def setUp(self):
         super().setUp()
-        self.addCleanup(e2b.emulator().settings, keeps_network=True, v2=True, v2_list=True)
+        self.addCleanup(e2b.emulator().settings, keeps_network=True, changes_network=True, v2=True, v2_list=True)
 
     def unkept(self, **settings):
         e2b.emulator().settings(keeps_network=False, **settings)
@@ -90,6 +90,26 @@ class UnkeptOnE2bTest(ParityTest):
         self.refusal()
         e2b.emulator().settings(keeps_network=True)
         self.assertEqual(self.output(f"cat file; ls; {REACH}"), "kept\nfile\n0\n0\n")
+
+    def test_a_server_that_changes_no_network_has_the_next_machine_in_a_box_that_was_made_for_the_same(self):
+        """And for another one says so, and what to do; the files are kept."""
+        e2b.emulator().settings(v2=False, v2_list=False, changes_network=False)
+        for mode, other in (("none", "filtered"), ("filtered", "none")):
+            with self.subTest(mode):
+                env = {"BERTH_NETWORK": mode, **({"BERTH_FILTER_ALLOW": "pypi.org"} if mode == "filtered" else {})}
+                self.serve(**env)
+                self.output("echo kept >file")
+                self.command_line("sessions", "kill", "work")
+                self.assertEqual(self.output(f"cat file; {REACH}"), "kept\n0\n0\n")
+                self.command_line("sessions", "kill", "work")
+                self.serve(**{"BERTH_NETWORK": other, "BERTH_FILTER_ALLOW": "npmjs.org"} if other == "filtered"
+                           else {"BERTH_NETWORK": other})
+                found = self.berth.call_tool("bash_exec", {"command": "touch begun"})
+                self.assertEqual(found.error.get("code"), "backend_error", found)
+                self.assertIn("was made to reach something else", found.error["message"])
+                self.serve(**env)
+                self.assertEqual(self.output("ls"), "file\n")
+                self.command_line("sessions", "kill", "work", "--purge")
 
     def test_one_that_was_made_elsewhere_is_asked_before_its_first_call(self):
         said = api(e2b.emulator(), "POST", "/v2/sandboxes", {"templateID": "base", "timeout": 300, "autoPause": True})
