@@ -69,8 +69,11 @@ int look_outside(const std::vector<std::string>& addresses)
 {
     constexpr std::chrono::milliseconds time{1500};
     const auto who = berth::guest::who_answers(berth::guest::resolvers(addresses), time);
+    if (who.empty()) {
+        return 0;
+    }
     std::printf("%s\n", who.c_str());
-    return who.empty() ? 0 : berth::protocol::residence::answered_outside;
+    return berth::protocol::residence::answered_outside;
 }
 
 } // namespace
