@@ -19,7 +19,7 @@ class EndsTest(ParityTest):
     def end_server(self, server, end):
         """The call that was in flight."""
         pending = server.call_async("bash_exec", STUBBORN)
-        self.wait_until(lambda: server.call_tool("session_info").data["commands_in_flight"], 5,
+        self.wait_until(lambda: server.call_tool("session_info").data["commands_in_flight"], 20,
                         "the command began")
         self.assertLess(server.seconds_to_end(end), 1.0)
         self.assertEqual(server.strays, [])
