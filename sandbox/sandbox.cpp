@@ -190,11 +190,6 @@ void Sandbox::keep(Kept kept, bool acknowledge, Receipt* receipt)
     }
 }
 
-protocol::InfoReply Sandbox::look(const Deadline& deadline)
-{
-    return info_in(ask_any_version(Operation::info, deadline));
-}
-
 Answer Sandbox::ask_any_version(Operation operation, const Deadline& deadline)
 {
     auto introduction = this->introduction();

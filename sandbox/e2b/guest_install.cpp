@@ -51,7 +51,8 @@ bool may_have_broken(const Error& error)
     constexpr int too_many = 429;
     const auto* const answer = dynamic_cast<const StatusError*>(&error);
     return answer != nullptr && answer->code() != ErrorCode::no_space &&
-           (leaves_open(*answer) || answer->status() == too_many);
+           (leaves_open(*answer) || answer->status() == too_many ||
+            answer->code() == ErrorCode::busy); // between two states
 }
 
 /// A connection that breaks is no reason to end a sandbox, and to have an agent ask for another.

@@ -118,6 +118,25 @@ class UnkeptOnE2bTest(ParityTest):
         self.berth = self.start("--session", "taken", "--network", "none")
         self.refusal()
 
+    def test_a_change_of_the_network_whose_connections_break_is_made_all_the_same(self):
+        """Whichever of its requests it is: all of them may be made twice."""
+        self.addCleanup(e2b.emulator().clear_faults)
+        modes = ["none", "host"]
+        self.serve("--network", modes[0])
+        self.output("true")
+        for plane, skips in (("api", 4), ("envd", 3)):
+            for skip in range(skips):
+                for wrong in ({"cut": 40}, {"drop": True}):
+                    with self.subTest(plane=plane, skip=skip, wrong=wrong):
+                        modes.reverse()
+                        self.serve("--network", modes[0])
+                        self.wait_until(lambda: self.berth.list_tools() and
+                                        "api GET /v2/sandboxes" in e2b.emulator().counts(clear=True), 20, "its start")
+                        e2b.emulator().fault(plane=plane, skip=skip, **wrong)
+                        reached = self.output(REACH)
+                        e2b.emulator().clear_faults()
+                        self.assertEqual(reached, {"none": "0\n0\n", "host": "1\n1\n"}[modes[0]])
+
     def test_a_guest_that_could_not_be_told_of_its_network_is_told_later(self):
         """The books have that it was not, so the next server that asks says it again."""
         self.serve("--network", "none")
