@@ -17,7 +17,8 @@ ROUTES = (("POST", "/v2/sandboxes", "create"), ("POST", "/sandboxes", "create_v1
           ("POST", "/sandboxes/{id}/timeout", "timeout"),
           ("PUT", "/sandboxes/{id}/network", "network"),
           ("POST", "/sandboxes/{id}/refreshes", "refresh"))
-NOT_IN_OLDER_SERVERS = {"create": "v2", "connect": "v2", "list": "v2_list", "network": "changes_network"}  # and the setting of each
+# And the setting of each.
+NOT_IN_OLDER_SERVERS = {"create": "v2", "connect": "v2", "list": "v2_list", "network": "changes_network"}
 SHORTEST_REFRESH = 15
 
 

@@ -47,7 +47,8 @@ class IsolationTest(EmulatorCase):
             pid = stream.begun().pid
             look = "ps ax | grep -c '[s]leep 4'"
             self.assertEqual((self.out(one, look), self.out(other, look)), ("1\n", "0\n"))
-            self.assertEqual(other.call("SendSignal", {"process": {"pid": pid}, "signal": "SIGNAL_SIGKILL"}).status, 404)
+            kill = {"process": {"pid": pid}, "signal": "SIGNAL_SIGKILL"}
+            self.assertEqual(other.call("SendSignal", kill).status, 404)
             self.assertEqual(len(one.call("List", {}).json["processes"]), 1)
             self.assertEqual(other.call("List", {}).json.get("processes", []), [])
 
@@ -77,7 +78,8 @@ class IsolationTest(EmulatorCase):
 
     def test_the_internet_is_reached_by_the_rules_of_a_box(self):
         for wanted, reached in (
-                ({}, "111111"), ({"allow_internet_access": True}, "111111"), ({"allow_internet_access": False}, "000000"),
+                ({}, "111111"), ({"allow_internet_access": True}, "111111"),
+                ({"allow_internet_access": False}, "000000"),
                 ({"network": {"denyOut": ["9.9.9.9"]}}, "110011"),
                 ({"network": {"allowOut": ["9.9.9.0/24"], "denyOut": ["0.0.0.0/0"]}}, "001100"),
                 ({"network": {"allowOut": ["pypi.org"], "denyOut": ["0.0.0.0/0"]}}, "000000")):
