@@ -169,7 +169,8 @@ WAYS = {
                         lambda text: base64.b64decode(text).decode().removeprefix("token=")),
     "hexadecimal": ("printf %s \"$WORD\" | od -An -v -tx1 | tr -d ' \\n'",
                     lambda text: bytes.fromhex(text).decode()),
-    "percent-encoded": ("python3 -c 'import os, urllib.parse as u; print(u.quote(os.environ[\"WORD\"], safe=\"\"))'",
+    "percent-encoded": ("python3 -c 'import os, urllib.parse as u; "
+                        "print(u.quote(os.environ[\"WORD\"], safe=\"\"))'",
                         lambda text: urllib.parse.unquote(text.strip())),
     "in a file": ("printf %s \"$WORD\" >kept; cat kept", lambda text: text),
     "in an error": ("printf %s \"$WORD\" >&2", lambda text: text.replace("[stderr]", "").strip()),

@@ -69,7 +69,9 @@ def _has_ended(pid):
 def _berth_programs():
     """Guests, launchers and shims of this user that come from the build under test. What cannot be
     told (such a process shows nothing of itself to an ordinary user) counts as from there."""
-    build = os.path.realpath(binary_path()).rpartition("server/")[0]
+    program = pathlib.Path(os.path.realpath(binary_path()))
+    # <build>/server/berth, or what is installed: <prefix>/bin/berth, with the others in its libexec.
+    build = f"{program.parent.parent}/"
     for name in os.listdir("/proc"):
         if (name.isdigit() and _read(f"/proc/{name}/comm").startswith(b"berth-")
                 and not _has_ended(name)):
