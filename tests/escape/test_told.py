@@ -64,7 +64,56 @@ class FilteredTest(EscapeTest):
                 self.assertEqual(len(denials), 1)
 
 
+    def test_no_name_is_taken_for_an_allowed_one(self):
+        others = [f"{host}:{self.port}" for host in (
+            "allowed.invalid.evil.invalid", "evilallowed.invalid", "sub.allowed.invalid", "allowed.invalidx",
+            "xn--llowed-9cd.invalid")]
+        wrong = ["allowed.invalid:22", f"allowed.invalid@169.254.169.254:{self.port}",
+                 f"allowed.invalid.:{self.port}", f"\u0430llowed.invalid:{self.port}"]
+        metadata = [f"{host}:{port}" for port in (80, self.port) for host in (
+            "169.254.169.254", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[2002:a9fe:a9fe::]",
+            "[64:ff9b::a9fe:a9fe]", "[64:ff9b::169.254.169.254]", "2852039166", "0xa9fea9fe",
+            "0251.0376.0251.0376", "169.254.43518", "169.254.169.254.", "[fe80::1]", "[fd00:ec2::254]")]
+        free = self.start("--network", "filtered", env={"BERTH_FILTER_ALLOW": f"*:{self.port}"})
+        for target in others:  # a rule for any name lets them pass: they are not found, and not denied
+            line, _, denials = self.tried(free, target)
+            self.assertEqual((line[:12], denials), ("HTTP/1.1 502", []), target)
+        # Opened as far as rules can open them.
+        berth = self.start("--network", "filtered", env=self.rules(
+            BERTH_FILTER_ALLOW=f"allowed.invalid:{self.port},169.254.0.0/16:*"))
+        for target in [*others, *wrong, *metadata]:
+            with self.subTest(target):
+                line, came, denials = self.tried(berth, target)
+                self.assertEqual(came, [])
+                self.assertRegex(line, r"^HTTP/1.1 4\d\d")
+                self.assertEqual(len(denials), 1)
+                self.assertTrue(denials[0]["reason"] and denials[0]["remedy"])
+
+
 class FileTest(EscapeTest):
+    def test_a_write_that_finds_no_room_leaves_the_file_whole(self):
+        if os.geteuid() != 0:
+            return  # nobody else may mount a disk that is small
+        folder = self.folder()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M,mode=777", "none", folder], check=True)
+        self.addCleanup(subprocess.run, ["umount", folder], check=True)
+        berth = self.start("--mount", f"{folder}:/mnt/small:rw")
+        text = "kept\n" * 100_000
+        big = "new line\n" * 200_000
+        self.output(berth, "yes kept | head -n 100000 >/mnt/small/file; cp /mnt/small/file /tmp/file")
+        self.assertEqual((folder / "file").read_text(), text)
+        for tool, arguments in (("write_file", {"content": big}),
+                                ("edit_file", {"old_text": text[:10], "new_text": big, "replace_all": False,
+                                               "if_sha256": ""}),
+                                ("write_file", {"content": big, "mode": "append"})):
+            with self.subTest(tool, mode=arguments.get("mode")):
+                done = berth.call_tool(tool, {"path": "/mnt/small/file", **arguments})
+                self.assertTrue(done.is_error, done)
+                self.assertEqual((folder / "file").read_text(), text)
+                self.assertEqual(os.listdir(folder), ["file"])
+        berth.call_tool("bash_exec", {"command": "yes new line | head -n 200000 >/mnt/small/file"})
+        self.assertNotEqual((folder / "file").read_text(), text)  # what a command does
+
     def test_a_file_that_cannot_be_written_stays_whole(self):
         folder = self.folder()
         os.chmod(folder, 0o777)
