@@ -13,6 +13,7 @@ namespace berth::guest {
 
 class HomeQuota;
 class ProtectedWrites;
+class ReplacedFiles;
 
 /// What belongs to the session and is shared by its calls. Thread-safe.
 class SessionState {
@@ -52,6 +53,8 @@ struct CallContext {
     HomeQuota* quota = nullptr;
     /// Null: the call protects no file.
     ProtectedWrites* protected_writes = nullptr;
+    /// Null: nobody waits for this call.
+    ReplacedFiles* replaced = nullptr;
 };
 
 } // namespace berth::guest

@@ -4,6 +4,7 @@
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/guest/command_answer.hpp"
 #include "sandbox/guest/connection.hpp"
+#include "sandbox/guest/files/replaced_files.hpp"
 #include "sandbox/guest/operations.hpp"
 #include "sandbox/guest/protection/protected_writes.hpp"
 #include "sandbox/protocol/messages.hpp"
@@ -428,6 +429,7 @@ void run_on_worker(FileOperation operation, const Services& services,
     if (!call->claim()) {
         return; // it has ended in the queue
     }
+    ReplacedFiles replaced; // let go of behind the answer
     try {
         const CallContext context{
             .config = services.config,
@@ -436,6 +438,7 @@ void run_on_worker(FileOperation operation, const Services& services,
             .send_data = [&call](std::string_view data) { call->send_data(data); },
             .receive_data = [&call] { return call->receive_data(); },
             .quota = services.quota.get(),
+            .replaced = &replaced,
         };
         call->reply(operation(call->take_request(), context, *services.protected_files));
     } catch (...) {

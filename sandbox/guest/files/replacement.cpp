@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/overwrite.hpp"
+#include "sandbox/guest/files/replaced_files.hpp"
 #include "sandbox/guest/files/stream.hpp"
 #include "sandbox/guest/paths.hpp"
 
@@ -198,6 +199,10 @@ std::string Replacement::put(const CallContext& context)
     }
     if (error != 0) {
         throw_write_error(error, target_.directory.get(), "replace " + visible(target_.path()));
+    }
+    if (context.replaced != nullptr && target_.exists()) {
+        context.replaced->hold(target_.file.get(),
+                               static_cast<std::uint64_t>(target_.status.st_size));
     }
     return hash_.finish();
 }

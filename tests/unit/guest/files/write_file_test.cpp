@@ -1,4 +1,5 @@
 #include "sandbox/base/sha256.hpp"
+#include "sandbox/guest/files/replaced_files.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 
 #include <atomic>
@@ -67,6 +68,21 @@ TEST_CASE("a file is created with its parents, then replaced, then appended to")
     CHECK(put(machine, "new", "x", WriteMode::append).created);
     CHECK(put(machine, "empty", "").sha256 == sha256_hex(""));
     CHECK(machine.get("empty").empty());
+}
+
+TEST_CASE("a small file that is replaced is let go of behind the answer, when its disk may be busy")
+{
+    const Machine machine;
+    ReplacedFiles replaced;
+    auto context = machine.context;
+    context.replaced = &replaced;
+    const auto write = [&](std::size_t size) {
+        (void)write_file({.path = "file", .content = std::string(size, 'x')}, context);
+        return replaced.count();
+    };
+    CHECK(write(10) == 0); // of what was not there
+    CHECK(write(ReplacedFiles::largest + 1) == 1);
+    CHECK(write(10) == 1); // a large one's room is wanted
 }
 
 TEST_CASE("create never replaces")
