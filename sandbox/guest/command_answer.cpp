@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds count_patience{250};
 /// A mount may hang; nor for a look at what is protected.
 constexpr std::chrono::milliseconds look_patience{2000};
+constexpr std::string_view no_answer = "the disks that they are on do not answer";
 
 } // namespace
 
@@ -55,26 +57,39 @@ struct CommandAnswer::Pending {
     protocol::ExecuteReply reply; ///< the claimer's
 };
 
+void CommandAnswer::count_home() const noexcept
+{
+    try {
+        if (services_.quota) {
+            (void)services_.quota->count({}, count_patience);
+        }
+    } catch (const std::exception&) {
+        return; // what was counted last is told
+    }
+}
+
 void CommandAnswer::look(Pending& pending) const
 {
     auto& book = *services_.protected_files;
     std::vector<protocol::ProtectedChange> changes;
-    std::exception_ptr failure;
+    std::string failure;
+    // The command has run: whatever keeps the look or the count from being made, for want of memory
+    // or descriptors, must not make its result an error, upon which it would be run again.
     try {
         if (protection_) {
             changes = book.look(*protection_, {workdir_, pending.reply.cwd}, began_);
         }
-        if (services_.quota && !pending.reply.background) {
-            (void)services_.quota->count({}, count_patience);
-        }
-    } catch (...) {
-        failure = std::current_exception();
+    } catch (const std::exception& error) {
+        failure = error.what();
+    }
+    if (!pending.reply.background) {
+        count_home();
     }
     if (!pending.claim()) {
         book.keep(std::move(changes));
         book.note_late(/*ended=*/true);
-    } else if (failure) {
-        call_->fail(failure);
+    } else if (!failure.empty()) {
+        send_unlooked(pending.reply, failure);
     } else {
         pending.reply.protected_changes = std::move(changes);
         send(pending.reply);
@@ -93,10 +108,10 @@ void CommandAnswer::send(protocol::ExecuteReply& reply) const
     }
 }
 
-void CommandAnswer::send_unlooked(protocol::ExecuteReply& reply) const
+void CommandAnswer::send_unlooked(protocol::ExecuteReply& reply, std::string_view why) const
 {
     reply.notice += std::string(reply.notice.empty() ? "" : "\n") +
-                    "protected files were not looked at: the disks that they are on do not answer";
+                    "protected files were not looked at: " + std::string(why);
     send(reply);
 }
 
@@ -113,7 +128,7 @@ void CommandAnswer::give(const protocol::ExecuteReply& given) const
         return;
     }
     if (protection_ && services_.protected_files->is_late()) {
-        send_unlooked(pending->reply);
+        send_unlooked(pending->reply, no_answer);
         return;
     }
     try {
@@ -129,7 +144,7 @@ void CommandAnswer::give(const protocol::ExecuteReply& given) const
             const auto late = weak.lock();
             if (late && late->claim()) {
                 late->answer.services_.protected_files->note_late(/*ended=*/false);
-                late->answer.send_unlooked(late->reply);
+                late->answer.send_unlooked(late->reply, no_answer);
             }
         });
     }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace berth::guest {
 
@@ -25,8 +26,9 @@ class CommandAnswer {
     struct Pending;
 
     void look(Pending& pending) const;
+    void count_home() const noexcept;
     void send(protocol::ExecuteReply& reply) const;
-    void send_unlooked(protocol::ExecuteReply& reply) const;
+    void send_unlooked(protocol::ExecuteReply& reply, std::string_view why) const;
 
     const Services& services_;
     std::shared_ptr<Call> call_;

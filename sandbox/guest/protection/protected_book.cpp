@@ -76,7 +76,7 @@ ProtectedBook::Changes ProtectedBook::take(const protocol::Protection& protectio
                                            const std::vector<std::string>& places,
                                            std::int64_t began, std::int64_t noticed)
 {
-    const auto seen = scan_protected(protection, places, config_);
+    const auto seen = scan_(protection, places, config_);
     Changes changes;
     Changes gone;
     {

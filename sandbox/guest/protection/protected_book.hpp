@@ -7,11 +7,13 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace berth::guest {
@@ -21,10 +23,18 @@ namespace berth::guest {
 /// of the two it was says the time that the kernel gives to a change. Thread-safe; looking blocks.
 class ProtectedBook {
   public:
-    explicit ProtectedBook(const protocol::GuestConfig& config) : config_(config) {}
+    using Scan = std::function<ProtectedScan(const protocol::Protection&,
+                                             const std::vector<std::string>& places,
+                                             const protocol::GuestConfig&)>;
+
+    /// `scan`: by what it looks at the disk; a test's may fail.
+    explicit ProtectedBook(const protocol::GuestConfig& config, Scan scan = scan_protected)
+        : config_(config), scan_(std::move(scan))
+    {
+    }
 
     /// The first look at a folder finds nothing but what changed since `began` (stamp_time_now()):
-    /// before, nobody knew what there was. At most `most_told` changes.
+    /// before, nobody knew what there was. At most `most_told` changes. Throws what `scan` throws.
     [[nodiscard]] std::vector<protocol::ProtectedChange>
     look(const protocol::Protection& protection, const std::vector<std::string>& places,
          std::int64_t began);
@@ -80,6 +90,7 @@ class ProtectedBook {
     void make_room(const ProtectedScan& seen);
 
     const protocol::GuestConfig& config_;
+    const Scan scan_;
     mutable std::mutex mutex_;
     std::set<std::string> folders_;
     std::map<std::string, Known> files_;

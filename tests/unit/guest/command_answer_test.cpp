@@ -7,7 +7,10 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace berth;
 using berth::guest::CommandAnswer;
@@ -19,6 +22,10 @@ namespace {
 /// A guest that answers each request as for a command which has just ended. Its one worker hangs.
 class StuckGuest {
   public:
+    explicit StuckGuest(ProtectedBook::Scan scan = guest::scan_protected) : scan_(std::move(scan))
+    {
+    }
+
     void release() { hung_.release(); }
 
     protocol::ExecuteReply run()
@@ -47,7 +54,8 @@ class StuckGuest {
     guest::Pauses pauses_{commands_.loop,
                           *commands_.commands,
                           {.clients = [] { return std::size_t{1}; }, .end = [] {}}};
-    std::shared_ptr<ProtectedBook> book_ = std::make_shared<ProtectedBook>(machine.config);
+    const ProtectedBook::Scan scan_;
+    std::shared_ptr<ProtectedBook> book_ = std::make_shared<ProtectedBook>(machine.config, scan_);
     test::GuestServer server_{
         [this](const std::shared_ptr<guest::Call>& call, const protocol::Frame&) { answer(call); }};
     guest::test::HungWorker hung_;
@@ -87,4 +95,15 @@ TEST_CASE(
     REQUIRE(last.protected_changes.size() == 1);
     CHECK(last.protected_changes[0].path == guest.machine.home + "/CLAUDE.md");
     CHECK(last.protected_changes[0].before);
+}
+
+TEST_CASE("a look at protected files that fails makes no error of a command that ran")
+{
+    StuckGuest guest([](const protocol::Protection&, const std::vector<std::string>&,
+                        const protocol::GuestConfig&) -> guest::ProtectedScan {
+        throw std::runtime_error("no memory is left for it");
+    });
+    guest.release();
+    CHECK(guest.run().notice ==
+          "protected files were not looked at: no memory is left for it"); // run() wants a reply
 }
