@@ -72,6 +72,18 @@ std::uint64_t cpu_quota(double cpus)
     return static_cast<std::uint64_t>(std::llround(cpus * static_cast<double>(whole)));
 }
 
+std::uint64_t cpu_weight(std::uint64_t quota)
+{
+    constexpr std::uint64_t one = 100;
+    return std::clamp<std::uint64_t>(quota * one / whole, 1, 10'000); // the kernel's bounds
+}
+
+std::uint64_t cpu_shares(std::uint64_t quota)
+{
+    constexpr std::uint64_t one = 1024;
+    return std::clamp<std::uint64_t>(quota * one / whole, 2, 262'144);
+}
+
 std::uint64_t guest_quota(std::uint64_t commands)
 {
     return std::max(commands, whole);

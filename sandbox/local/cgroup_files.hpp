@@ -28,6 +28,12 @@ bool try_write(const std::string& path, std::string_view value);
 /// Microseconds of each period.
 [[nodiscard]] std::uint64_t cpu_quota(double cpus);
 
+/// What a session's cgroup has beside the others' where together they want more than the host has,
+/// its guest included, which alone may use a whole processor: in proportion to its processors.
+/// One processor is what a cgroup has by default, in v2 (cpu.weight) and v1 (cpu.shares).
+[[nodiscard]] std::uint64_t cpu_weight(std::uint64_t quota);
+[[nodiscard]] std::uint64_t cpu_shares(std::uint64_t quota);
+
 /// The guest searches files for the session, so it may take as much CPU time as a command; at least
 /// one whole processor, because all calls wait for it.
 [[nodiscard]] std::uint64_t guest_quota(std::uint64_t commands);

@@ -106,6 +106,9 @@ bool set_cpus(const std::string& session, double cpus)
         return is_there(v2) ? try_write(v2, text + ' ' + std::string(cgroup::cpu_period))
                             : try_write(path + "/cpu.cfs_quota_us", text);
     };
+    // Not among the limits that are told: what a session has beside others.
+    try_write(session + "/cpu.weight", std::to_string(cgroup::cpu_weight(quota)));
+    try_write(session + "/cpu.shares", std::to_string(cgroup::cpu_shares(quota)));
     return set(session + "/cmds", quota) && set(session + "/guest", cgroup::guest_quota(quota));
 }
 

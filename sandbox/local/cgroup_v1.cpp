@@ -36,6 +36,7 @@ void limit(const std::string& base, const CgroupSpec& spec)
     }
     if (base == spec.v1.cpu) {
         // Of the kernel's own period, which is cpu_period; each file that is opened stays cached.
+        write(session + "/cpu.shares", std::to_string(cgroup::cpu_shares(spec.cpu_quota)));
         write(commands + "/cpu.cfs_quota_us", std::to_string(spec.cpu_quota));
         write(guest + "/cpu.cfs_quota_us", std::to_string(cgroup::guest_quota(spec.cpu_quota)));
     }

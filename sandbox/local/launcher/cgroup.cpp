@@ -106,6 +106,7 @@ void Cgroups::limit_guest()
         const std::string guest = session_ + "/guest";
         write(guest + "/memory.max", std::to_string(spec_.guest_memory));
         limit_cpu(guest, cgroup::guest_quota(spec_.cpu_quota));
+        try_write(session_ + "/cpu.weight", std::to_string(cgroup::cpu_weight(spec_.cpu_quota)));
     }
 }
 

@@ -38,6 +38,7 @@ struct Host {
         tree.add("s/cmds/pids.current", "50\n");
         tree.add("s/cmds/cpu.max", "x");
         tree.add("s/guest/cpu.max", "x");
+        tree.add("s/cpu.weight", "x");
     }
 
     [[nodiscard]] berth::sandbox::ChangedLimits change() const
@@ -62,6 +63,7 @@ TEST_SUITE("local/cgroup_limits")
         CHECK(host.read("s/cmds/pids.max") == "50");
         CHECK(host.read("s/cmds/cpu.max") == "50000 100000");
         CHECK(host.read("s/guest/cpu.max") == "100000 100000"); // a whole processor at least
+        CHECK(host.read("s/cpu.weight") == "50"); // which is all it has of a full host
     }
 
     TEST_CASE("not below what is used, for which the kernel would kill; the cache is not used")
@@ -98,6 +100,7 @@ TEST_SUITE("local/cgroup_limits")
         host.tree.add("memory/cmds/memory.memsw.limit_in_bytes", "1");
         host.tree.add("cpu/cmds/cpu.cfs_quota_us", "1");
         host.tree.add("cpu/guest/cpu.cfs_quota_us", "1");
+        host.tree.add("cpu/cpu.shares", "1");
         host.limits.cpus = 1.5;
         const auto changed = change_cgroup_limits(
             {host.tree.path() + "/memory", host.tree.path() + "/cpu", host.tree.path() + "/none"},
@@ -109,6 +112,7 @@ TEST_SUITE("local/cgroup_limits")
         CHECK(host.read("memory/cmds/memory.memsw.limit_in_bytes") == "67108864");
         CHECK(host.read("cpu/cmds/cpu.cfs_quota_us") == "150000");
         CHECK(host.read("cpu/guest/cpu.cfs_quota_us") == "150000");
+        CHECK(host.read("cpu/cpu.shares") == "1536");
     }
 
     TEST_CASE("where there is no cgroup nothing is changed")

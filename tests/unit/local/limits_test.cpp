@@ -145,6 +145,23 @@ TEST_CASE("the limits of the commands are in their cgroup")
     }
 }
 
+TEST_CASE("of a host that has too few processors a session has what its own are of all")
+{
+    for (const auto& [cpus, expected] :
+         {std::pair(2.0, "200\n2048\n"), std::pair(0.25, "25\n256\n"),
+          std::pair(0.01, "1\n10\n")}) {
+        Bench bench;
+        auto spec = Bench::spec();
+        spec.limits.cpus = cpus;
+        const auto& machine = bench.make(spec);
+        if (in_force(machine, "cgroup-cpu")) {
+            const auto facts = local::facts_from(machine.record());
+            const auto weight = limit(facts, "cpu.weight", "cpu.shares");
+            CHECK(std::string(expected).find(weight) != std::string::npos);
+        }
+    }
+}
+
 TEST_CASE("the guest has a small limit of its own, and is in the cgroup that has it")
 {
     Bench bench;
