@@ -28,6 +28,10 @@ std::map<std::string, std::string> proxy_variables()
         {"NPM_CONFIG_FETCH_RETRY_MINTIMEOUT", "1000"},
         {"NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT", "3000"},
         {"PIP_RETRIES", "2"},
+        // ssh has no proxy of its own. And nobody is there to be asked whether a host is the right
+        // one, nor can ssh-keyscan look: the key that a host shows first is kept as its own.
+        {"GIT_SSH_COMMAND", "ssh -o StrictHostKeyChecking=accept-new -o ProxyCommand='" +
+                                std::string(protocol::tunnel_program) + " %h %p'"},
         {"JAVA_TOOL_OPTIONS", "-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=" + port +
                                   " -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=" + port +
                                   " -Dhttp.nonProxyHosts=localhost|127.*|[::1]"},

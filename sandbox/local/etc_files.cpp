@@ -1,6 +1,7 @@
 #include "sandbox/local/etc_files.hpp"
 
 #include "sandbox/local/environment.hpp"
+#include "sandbox/protocol/filtered_network.hpp"
 
 namespace berth::local {
 namespace {
@@ -87,6 +88,33 @@ std::vector<TextFile> substitute_programs()
         substitute("apt", no_packages),
         substitute("apt-get", no_packages),
     };
+}
+
+TextFile tunnel_program()
+{
+    // Ends with whichever side ends: ssh waits for the end of its output, and nobody for the rest
+    // of an answer once ssh has gone. Only `no_proxy`'s hosts are the sandbox's own.
+    static constexpr std::string_view script = R"(#!/bin/bash
+host=$1 port=$2
+case ",$no_proxy," in
+*",$host,"*) exec 3<>"/dev/tcp/$host/$port" || exit 1 ;;
+*)
+    exec 3<>/dev/tcp/127.0.0.1/PORT || exit 1
+    case $host in *:*) host="[$host]" ;; esac
+    printf 'CONNECT %s:%s HTTP/1.1\r\nHost: %s:%s\r\n\r\n' "$host" "$port" "$host" "$port" >&3
+    IFS= read -r -u 3 status
+    while IFS= read -r -u 3 line && [ "$line" != $'\r' ]; do :; done
+    case $status in 'HTTP/1.1 200 '*) ;; *) cat <&3 >&2; exit 1 ;; esac
+    ;;
+esac
+cat <&3 &
+exec >&-
+cat >&3
+kill $! 2>/dev/null
+)";
+    std::string text(script);
+    text.replace(text.find("PORT"), 4, std::to_string(protocol::proxy_port));
+    return {std::string(inner_programs) + "/" + std::string(protocol::tunnel_program), text, true};
 }
 
 } // namespace berth::local

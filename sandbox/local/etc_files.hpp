@@ -21,4 +21,8 @@ namespace berth::local {
 /// Programs that answer in the place of those that cannot work with one mapped user.
 [[nodiscard]] std::vector<TextFile> substitute_programs();
 
+/// `berth-connect HOST PORT`: standard input and output go there, through the proxy of a filtered
+/// network. For programs that know no proxy but run another to connect, as ssh does (ProxyCommand).
+[[nodiscard]] TextFile tunnel_program();
+
 } // namespace berth::local

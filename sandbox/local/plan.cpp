@@ -123,6 +123,9 @@ RootParts base_parts(const HostFiles& host, sandbox::Network network,
     parts.binds = host.binds;
     parts.files = generated_etc_files(network, resolv_conf);
     append(parts.files, substitute_programs());
+    if (network == sandbox::Network::filtered) {
+        parts.files.push_back(tunnel_program());
+    }
     parts.links = host.links;
     append(parts.links, device_links());
     for (auto& link : generated_etc_links(host.localtime_target)) {

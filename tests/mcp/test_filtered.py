@@ -8,6 +8,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -61,6 +62,14 @@ def make_pages(folder):
         wheel.writestr(info + "WHEEL",
                        "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(info + "RECORD", "")
+
+
+def node_version():
+    node = shutil.which("node", path=SANDBOX_PATH)
+    if not node:
+        return [0, 0]
+    told = subprocess.run([node, "--version"], check=True, capture_output=True, text=True).stdout
+    return [int(part) for part in told.strip()[1:].split(".")[:2]]
 
 
 def proxies():
@@ -149,12 +158,39 @@ class FilteredTest(unittest.TestCase):
             # What it is told is of a package, which a registry would have.
             self.expect(f"npm view --strict-ssl=false --fetch-retries=0 --registry {secure} tiny 2>&1 | "
                         "grep -o 'E404$' | head -n 1", "E404\n")
+        if node_version() >= [22, 21]:  # that can be told to by NODE_USE_ENV_PROXY
+            self.expect(f"NODE_TLS_REJECT_UNAUTHORIZED=0 node --no-warnings -e 'fetch(\"{secure}/page\")"
+                        ".then(page => page.text()).then(text => process.stdout.write(text))'", "served\n")
         if shutil.which("javac", path=SANDBOX_PATH):
             self.expect("cat >G.java <<'.'\npublic class G { public static void main(String[] a) "
                         "throws Exception { System.out.print(new String(new java.net.URL(a[0])"
                         ".openStream().readAllBytes())); } }\n.\n"
                         "java -Dhttp.nonProxyHosts= G.java "
                         f"http://localhost:{self.port}/page 2>/dev/null", "served\n")
+
+    def test_git_over_ssh_uses_it(self):
+        """As far as the greeting of a stub: there is not everywhere a server of ssh."""
+        heard = []
+        with socket.create_server(("127.0.0.1", 0)) as stub:
+            port = stub.getsockname()[1]
+
+            def greet():
+                with stub.accept()[0] as client:
+                    client.sendall(b"SSH-2.0-stub\r\n")
+                    heard.append(client.recv(8))
+
+            thread = threading.Thread(target=greet, daemon=True)
+            thread.start()
+            berth = self.start("--session", "ssh", BERTH_FILTER_ALLOW=f"localhost:{port}")
+            self.run_in(f"git ls-remote ssh://user@localhost:{port}/r", berth)
+            thread.join(20)
+        self.assertEqual(heard, [b"SSH-2.0-"])
+        denied = self.run_in("git ls-remote git@denied.invalid:r", berth)
+        self.assertEqual(denied.data["denials"][0]["target"], "denied.invalid:22")
+        self.assertIn("berth: denied.invalid:22 is denied", denied.text)
+        # To the sandbox's own loopback it goes by itself.
+        own = berth.call_tool("bash_exec", {"command": "berth-connect 127.0.0.1 3129 </dev/null"})
+        self.assertEqual((own.data["exit_code"], own.data["denials"]), (1, []))
 
     def test_what_is_not_allowed_is_denied_and_told(self):
         self.expect_denied("curl -s https://example.com/", "domain", "example.com:443",

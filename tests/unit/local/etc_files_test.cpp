@@ -40,6 +40,15 @@ TEST_CASE("localtime follows the host's zone and nothing else of the host")
     CHECK(generated_etc_links("/home/somebody/zone").at(0).target == "/usr/share/zoneinfo/UTC");
 }
 
+TEST_CASE("a program that knows no proxy is given a way through that of a filtered network")
+{
+    const auto program = tunnel_program();
+    CHECK(program.executable);
+    CHECK(program.path.ends_with("/berth-connect"));
+    CHECK(program.content.starts_with("#!/bin/bash\n"));
+    CHECK(program.content.find("/dev/tcp/127.0.0.1/3128 ") != std::string::npos);
+}
+
 TEST_CASE("programs that cannot work are replaced by one line")
 {
     for (const auto& program : substitute_programs()) {
