@@ -66,13 +66,12 @@ std::vector<protocol::Denial> Denials::since(std::uint64_t number)
     return told;
 }
 
-/// At most as many as can have been waiting: else a command that has it deny without end could keep
+/// No more than most_read: else a command that has it deny without end could keep
 /// the loop here.
 void Denials::read()
 {
-    constexpr int most_waiting = 1024; // the usual buffer of a socket holds some hundreds
     std::array<char, 4096> message; // NOLINT(*-member-init): as much of it as is written to is read
-    for (int i = 0; i < most_waiting && proxy_; ++i) {
+    for (int i = 0; i < most_read && proxy_; ++i) {
         const ssize_t size = ::recv(proxy_.get(), message.data(), message.size(), MSG_DONTWAIT);
         if (size < 0 && errno == EINTR) {
             continue;

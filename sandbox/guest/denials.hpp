@@ -18,6 +18,7 @@ class Denials {
   public:
     static constexpr std::size_t most_kept = 64; ///< the oldest go first
     static constexpr std::size_t most_told = 16; ///< in one result
+    static constexpr int most_read = 1024; ///< at one time; a usual socket holds some hundreds
 
     /// `proxy`: GuestConfig::denials_fd; none: nothing is ever denied.
     Denials(EventLoop& loop, UniqueFd proxy);

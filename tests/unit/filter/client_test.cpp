@@ -1,5 +1,6 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/filter/proxy/client.hpp"
+#include "sandbox/filter/proxy/listener.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "tests/unit/filter/hello.hpp"
 
@@ -8,10 +9,13 @@
 #include <array>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace berth::tests;
@@ -35,20 +39,28 @@ std::string received(int socket)
     }
 }
 
+/// And where that is.
+std::pair<UniqueFd, sockaddr_in> listening_on_loopback()
+{
+    UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    auto* const place = reinterpret_cast<sockaddr*>(&address);
+    REQUIRE(::bind(listener.get(), place, size) == 0);
+    REQUIRE(::listen(listener.get(), 64) == 0);
+    REQUIRE(::getsockname(listener.get(), place, &size) == 0);
+    return {std::move(listener), address};
+}
+
 /// On loopback; takes one connection, says its word, and keeps what comes to its end.
 class OneServer {
   public:
     explicit OneServer(std::string word)
-        : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))
     {
         sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof address;
-        auto* const place = reinterpret_cast<sockaddr*>(&address);
-        REQUIRE(::bind(listener_.get(), place, size) == 0);
-        REQUIRE(::listen(listener_.get(), 1) == 0);
-        REQUIRE(::getsockname(listener_.get(), place, &size) == 0);
+        std::tie(listener_, address) = listening_on_loopback();
         port_ = ntohs(address.sin_port);
         thread_ = std::thread([this, word = std::move(word)] {
             const UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
@@ -171,6 +183,51 @@ TEST_CASE("who is denied is told why, and so is the guest")
         served(Rules({"localhost:*"}, {}, {}), "CONNECT localhost:9 HTTP/1.1\r\n\r\n");
     CHECK(inner.answer.starts_with("HTTP/1.1 403 "));
     CHECK(inner.denied == "address");
+}
+
+TEST_CASE("a denial waits for no guest that does not read")
+{
+    std::array<int, 2> control{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control.data()) == 0);
+    const UniqueFd told(control[0]);
+    const UniqueFd telling(control[1]);
+    const Reporter reporter(telling.get());
+    for (int i = 0; i < 10'000; ++i) { // more than a socket holds
+        reporter.tell({.kind = "domain", .target = "a", .reason = "no", .remedy = "none"});
+    }
+    CHECK(::recv(told.get(), nullptr, 0, MSG_DONTWAIT | MSG_PEEK) == 0);
+}
+
+TEST_CASE("a proxy ends with its guest, whatever its threads are at")
+{
+    std::array<int, 2> control{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control.data()) == 0);
+    UniqueFd guest(control[0]);
+    const UniqueFd proxys(control[1]);
+    auto [listener, address] = listening_on_loopback();
+    const pid_t proxy = ::fork();
+    REQUIRE(proxy >= 0);
+    if (proxy == 0) {
+        guest.reset();
+        const berth::filter::SessionSockets sockets{
+            .connections = std::move(listener),
+            .names = UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0))};
+        berth::filter::serve_session(proxys.get(), sockets, open_loopback());
+    }
+    // Each of these is read by a thread, which waits for the rest of a request.
+    std::vector<UniqueFd> clients;
+    for (int i = 0; i < 20; ++i) {
+        UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
+                          sizeof address) == 0);
+        REQUIRE(::send(client.get(), "GET", 3, 0) == 3);
+        clients.push_back(std::move(client));
+    }
+    guest.reset();
+    int status = 0;
+    REQUIRE(::waitpid(proxy, &status, 0) == proxy);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("what is not whole, or too long, gets nowhere")

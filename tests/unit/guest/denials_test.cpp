@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -81,6 +83,27 @@ TEST_CASE("however much is denied, little is kept and told")
     }
     CHECK(denials.since(0).size() == Denials::most_told);
     CHECK(denials.since(0).front().target == std::to_string(Denials::most_kept));
+}
+
+TEST_CASE("a flood of denials is read in parts, so that the guest comes to others between them")
+{
+    EventLoop loop;
+    ProxyEnd end;
+    // As root more than that waits at once; else all of it is less than one part.
+    const int room = 16 << 20;
+    (void)::setsockopt(end.proxy.get(), SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room);
+    const auto message = berth::protocol::encode(
+        Denial{.kind = "domain", .target = "a", .reason = "no", .remedy = "none"});
+    int waiting = 0;
+    while (waiting < Denials::most_read + 100 &&
+           ::send(end.proxy.get(), message.data(), message.size(), MSG_DONTWAIT) > 0) {
+        ++waiting;
+    }
+    REQUIRE(waiting > 0);
+    Denials denials(loop, std::move(end.guest));
+    CHECK(denials.newest() ==
+          static_cast<std::uint64_t>(std::min<int>(waiting, Denials::most_read)));
+    CHECK(denials.newest() == static_cast<std::uint64_t>(waiting));
 }
 
 TEST_CASE("what is no denial is passed over, and a proxy that has gone is told")
