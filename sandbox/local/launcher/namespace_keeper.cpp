@@ -180,8 +180,8 @@ bool NamespaceKeeper::fits(const LaunchSpec& spec) const
 {
     pollfd socket{wires_.handover.first.get(), POLLIN, 0}; // at its end it is readable
     constexpr std::size_t most = max_descriptors - 50; // binds come in one message, beside others
-    return !spec.probe && spec.binds.size() <= most && spec.privileged && spec.become_guest &&
-           spec.surroundings == surroundings_ && cgroups_->fit(spec.cgroup) &&
+    return has_surroundings(spec, surroundings_) && spec.binds.size() <= most &&
+           cgroups_->fit(spec.cgroup) &&
            ::poll(&socket, 1, 0) == 0;
 }
 

@@ -16,6 +16,13 @@ namespace berth::local {
     return surroundings.own_network ? all | CLONE_NEWNET : all;
 }
 
+/// Whether what was made for `made` may be that of this machine, as far as its spec tells. What is
+/// made ahead is root's, and a probe or a guest that is another program has other steps.
+[[nodiscard]] inline bool has_surroundings(const LaunchSpec& spec, const Surroundings& made)
+{
+    return !spec.probe && spec.privileged && spec.become_guest && spec.surroundings == made;
+}
+
 /// Adds those that begin with the guest-to-be, born in `cgroup`. -1: in the caller's.
 inline void add_own_namespaces(clone_args& args, const CgroupSpec& spec, int cgroup) noexcept
 {

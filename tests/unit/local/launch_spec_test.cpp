@@ -1,4 +1,5 @@
 #include "sandbox/local/launch_spec.hpp"
+#include "sandbox/local/launcher/namespaces.hpp"
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/plan.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -129,4 +130,22 @@ TEST_CASE("a spoilt record names no process")
     record.data.clear();
     CHECK_FALSE(open_guest(facts_from(record)).valid());
     CHECK(facts_from(record).cgroups.empty());
+}
+
+TEST_CASE("what was made ahead is that of no machine with other surroundings")
+{
+    const Surroundings made{.own_network = true, .host_name = "sandbox"};
+    LaunchSpec spec;
+    spec.privileged = true;
+    spec.become_guest = true;
+    spec.surroundings = made;
+    CHECK(has_surroundings(spec, made));
+    CHECK_FALSE(has_surroundings(spec, {.own_network = false, .host_name = "sandbox"}));
+    CHECK_FALSE(has_surroundings(spec, {.own_network = true, .host_name = "other"}));
+    for (bool LaunchSpec::* const part :
+         {&LaunchSpec::privileged, &LaunchSpec::become_guest, &LaunchSpec::probe}) {
+        spec.*part = !(spec.*part);
+        CHECK_FALSE(has_surroundings(spec, made));
+        spec.*part = !(spec.*part);
+    }
 }
