@@ -181,8 +181,7 @@ bool NamespaceKeeper::fits(const LaunchSpec& spec) const
     pollfd socket{wires_.handover.first.get(), POLLIN, 0}; // at its end it is readable
     constexpr std::size_t most = max_descriptors - 50; // binds come in one message, beside others
     return has_surroundings(spec, surroundings_) && spec.binds.size() <= most &&
-           cgroups_->fit(spec.cgroup) &&
-           ::poll(&socket, 1, 0) == 0;
+           cgroups_->fit(spec.cgroup) && ::poll(&socket, 1, 0) == 0;
 }
 
 void NamespaceKeeper::tell(const Told& what) const
