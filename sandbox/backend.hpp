@@ -48,6 +48,9 @@ struct Filter {
     std::vector<std::string> deny;  ///< nor what is allowed, where it is denied
     /// Ranges of this host and of the networks it is in that may be, by what is allowed.
     std::vector<std::string> inner;
+    /// Secrets that the proxy alone puts in: NAME=http://HOST[:PORT], as filter::parse_secret_rule
+    /// takes it. Commands have a placeholder of each.
+    std::vector<std::string> secrets{};
 
     friend bool operator==(const Filter&, const Filter&) = default;
 };
@@ -181,6 +184,15 @@ class Machine {
     /// Sources of mounts where the host has something else by now, or nothing: the machine still
     /// shows what was there when it was made. Asked for each call: never waits for a network.
     [[nodiscard]] virtual std::vector<std::string> replaced_mounts() const { return {}; }
+
+    /// Has what stands on the machine's way out go by these values of MachineSpec::filter.secrets,
+    /// by name, from now on; nothing of them reaches the machine. Throws Error where that cannot be
+    /// said.
+    virtual void bring_secrets(const std::map<std::string, std::string>& /*values*/)
+    {
+        throw Error(ErrorCode::unsupported,
+                    "no proxy stands before this machine that could put secrets in");
+    }
 
     /// A new connection to the guest. Throws Error(session_lost) when the machine is gone.
     [[nodiscard]] virtual std::unique_ptr<Channel> connect(const Deadline& deadline) = 0;

@@ -6,6 +6,7 @@
 #include "sandbox/exchange.hpp"
 #include "sandbox/guest_connection.hpp"
 #include "sandbox/late_words.hpp"
+#include "sandbox/placeholder.hpp"
 #include "sandbox/protocol/call_name.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "sandbox/sandbox_calls.hpp"
@@ -262,6 +263,20 @@ bool Sandbox::retire()
         }
         return false;
     }
+}
+
+std::map<std::string, std::string>
+Sandbox::placeholders(const std::map<std::string, std::string>& withheld)
+{
+    if (withheld.empty()) {
+        return {};
+    }
+    machine_->bring_secrets(withheld);
+    std::map<std::string, std::string> placeholders;
+    for (const auto& [name, value] : withheld) {
+        placeholders.emplace(name, placeholder_of(token_, name));
+    }
+    return placeholders;
 }
 
 protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -119,6 +120,11 @@ class Sandbox {
     /// is of a release that cannot tell. Throws OtherVersion for one that is newer than what this
     /// speaks; one that is too old for any call ends.
     [[nodiscard]] bool retire();
+
+    /// For commands that follow: brings the values of secrets that they must not have to what puts
+    /// them in on the way out, and returns what they have in their place, by name. Empty of none.
+    [[nodiscard]] std::map<std::string, std::string>
+    placeholders(const std::map<std::string, std::string>& withheld);
 
     /// `printed`: for a request with `progress`; a guest of an earlier release never calls it.
     /// `receipt`: filled for a request with `acknowledge`, which may not go without; it has the

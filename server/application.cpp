@@ -214,6 +214,11 @@ session::Settings Application::session_settings()
         return in_force->command_variables ? in_force->command_variables()
                                            : std::map<std::string, std::string>();
     };
+    settings.setup.withheld = [this] {
+        const auto in_force = this->settings();
+        return in_force->withheld_secrets ? in_force->withheld_secrets()
+                                          : std::map<std::string, std::string>();
+    };
     return settings;
 }
 

@@ -43,6 +43,17 @@ std::string network_sentence(sandbox::Network network, bool is_its_own)
                : "It shares the network of its host, 127.0.0.1 included.";
 }
 
+/// Else a model would take a placeholder for a key that is wrong.
+std::string secrets_sentence(const sandbox::Filter& filter)
+{
+    return filter.secrets.empty()
+               ? ""
+               : "Some variables have placeholders of secrets: send one in a header, in Basic "
+                 "credentials or in the address as if it were the value, which the proxy puts in "
+                 "on its way to its own place and nowhere else (" +
+                     visible_beginning(joined(filter.secrets), 600, " …") + "). ";
+}
+
 std::string template_sentence(const std::string& name)
 {
     return name.empty() ? ""
@@ -193,6 +204,7 @@ std::string make_instructions(const Options& options, const session::SessionFact
             "start at the session's working directory, which a command's cd changes. ";
     text += template_sentence(facts.template_name);
     text += network_sentence(facts.network, is_machine_of_its_own(backend.limit_layers())) + ' ';
+    text += secrets_sentence(facts.filter);
     text += mounts_sentence(facts.mounts);
     text += limits_sentence(facts.limits, backend.limit_layers()) + ' ';
     text += lifetime_sentence(options, facts, backend, catalog) + '\n';

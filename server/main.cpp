@@ -62,7 +62,7 @@ void check_filter(const Options& options)
     if (options.sessions.network != berth::sandbox::Network::filtered) {
         return;
     }
-    const auto& [allow, deny, inner] = options.sessions.filter;
+    const auto& [allow, deny, inner, secrets] = options.sessions.filter; // of E2B none
     const auto check = [&](std::string_view key, const berth::sandbox::Filter& part) {
         check_setting(options, key, [&] { (void)berth::e2b::outbound_of(part); });
     };

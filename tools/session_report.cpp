@@ -87,6 +87,10 @@ std::string filter_text(const session::SessionFacts& facts)
     }
     std::string text = joined(facts.filter.allow);
     text += facts.filter.deny.empty() ? "" : "; never " + joined(facts.filter.deny);
+    text += facts.filter.secrets.empty()
+                ? ""
+                : "; put in by the proxy where a request has their placeholder: " +
+                      joined(facts.filter.secrets);
     return visible_beginning(text, most, " …");
 }
 
@@ -95,7 +99,8 @@ void add_filter(json& data, const session::SessionFacts& facts)
     if (facts.network == sandbox::Network::filtered) {
         data["filter"] = {{"allow", facts.filter.allow},
                           {"deny", facts.filter.deny},
-                          {"private", facts.filter.inner}};
+                          {"private", facts.filter.inner},
+                          {"secret", facts.filter.secrets}};
     }
 }
 

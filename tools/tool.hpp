@@ -45,6 +45,9 @@ struct Settings {
     /// What the operator puts into the environment of every command. Called for each, by any
     /// thread; throws Error when a part of it is not to be had. Empty: nothing.
     std::function<std::map<std::string, std::string>()> command_variables;
+    /// Secrets that commands have a placeholder of (Sandbox::placeholders()), with their values as
+    /// they are now; may be empty. Throws as that does.
+    std::function<std::map<std::string, std::string>()> withheld_secrets;
     /// Of these, the values that no result may show, by any thread. Empty both: there are none.
     /// `secrets` reads them anew, which may block, `known_secrets` tells what was read before.
     std::function<std::vector<Secret>()> secrets;

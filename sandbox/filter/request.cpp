@@ -17,11 +17,7 @@ constexpr std::string_view line_end = "\r\n";
 /// Far from where what is counted with it overflows.
 constexpr std::uint64_t longest_body = std::uint64_t{1} << 62U;
 
-struct Field {
-    std::string_view name; ///< as it was sent
-    std::string key;       ///< in small letters
-    std::string_view value;
-};
+using Field = Request::Field;
 
 bool is_token(std::string_view text)
 {
@@ -64,9 +60,9 @@ Field read_field(std::string_view line)
         !is_field_text(line)) {
         throw BadRequest{.status = 400, .reason = "a header field cannot be read"};
     }
-    return {.name = line.substr(0, colon),
+    return {.name = std::string(line.substr(0, colon)),
             .key = in_small_letters(line.substr(0, colon)),
-            .value = without_blanks(line.substr(colon + 1))};
+            .value = std::string(without_blanks(line.substr(colon + 1)))};
 }
 
 /// HOST[:PORT], IPv6 in brackets.
@@ -104,7 +100,10 @@ std::vector<std::string> named_by_connection(const std::vector<Field>& fields)
 {
     std::vector<std::string> named;
     for (const auto& field : fields) {
-        std::string_view rest = field.key == "connection" ? field.value : std::string_view();
+        std::string_view rest;
+        if (field.key == "connection") {
+            rest = field.value;
+        }
         while (!rest.empty()) {
             const auto comma = rest.find(',');
             auto name = in_small_letters(without_blanks(rest.substr(0, comma)));
@@ -131,7 +130,7 @@ std::optional<std::uint64_t> body_of(const std::vector<Field>& fields)
             is_chunked = true;
         } else if (field.key == "content-length") {
             std::uint64_t value = 0;
-            const auto digits = field.value;
+            const std::string_view digits = field.value;
             const auto [stop, error] =
                 std::from_chars(digits.data(), digits.data() + digits.size(), value);
             if (length || error != std::errc() || stop != digits.data() + digits.size() ||
@@ -147,8 +146,7 @@ std::optional<std::uint64_t> body_of(const std::vector<Field>& fields)
     return is_chunked ? std::nullopt : std::optional(length.value_or(0));
 }
 
-Request plain_request(std::string_view method, std::string_view address,
-                      const std::vector<Field>& fields)
+Request plain_request(std::string_view method, std::string_view address, std::vector<Field> fields)
 {
     constexpr std::string_view scheme = "http://";
     if (in_small_letters(address.substr(0, scheme.size())) != scheme) {
@@ -168,17 +166,15 @@ Request plain_request(std::string_view method, std::string_view address,
     request.body = body_of(fields);
     auto rest = path == std::string_view::npos ? std::string_view() : address.substr(path);
     rest = rest.substr(0, rest.find('#'));
-    // One request for each connection: a second one could name another host.
-    request.head = std::string(method) + ' ' + (rest.starts_with('/') ? "" : "/") +
-                   std::string(rest) + " HTTP/1.1\r\nHost: " + std::string(authority) +
-                   "\r\nConnection: close\r\n";
+    request.method = method;
+    request.path = (rest.starts_with('/') ? "" : "/") + std::string(rest);
+    request.authority = authority;
     const auto named = named_by_connection(fields);
-    for (const auto& field : fields) {
+    for (auto& field : fields) {
         if (!is_of_connection(field, named)) {
-            request.head.append(field.name).append(": ").append(field.value).append(line_end);
+            request.fields.push_back(std::move(field));
         }
     }
-    request.head += line_end;
     return request;
 }
 
@@ -212,12 +208,20 @@ Request read_request(std::string_view head)
         fields.push_back(read_field(field));
     }
     if (method == "CONNECT") {
-        return {.form = Request::Form::tunnel,
-                .target = read_authority(address, std::nullopt),
-                .head = {},
-                .body = 0};
+        return {.form = Request::Form::tunnel, .target = read_authority(address, std::nullopt)};
     }
-    return plain_request(method, address, fields);
+    return plain_request(method, address, std::move(fields));
+}
+
+std::string head_of(const Request& request)
+{
+    std::string head = request.method + ' ' + request.path +
+                       " HTTP/1.1\r\nHost: " + request.authority + "\r\nConnection: close\r\n";
+    for (const auto& field : request.fields) {
+        head.append(field.name).append(": ").append(field.value).append(line_end);
+    }
+    head += line_end;
+    return head;
 }
 
 } // namespace berth::filter

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace berth::filter {
 
@@ -19,10 +20,21 @@ struct Request {
         plain,  ///< an http:// address, to which the proxy hands the request on
     };
 
+    struct Field {
+        std::string name;  ///< as it was sent
+        std::string key;   ///< in small letters
+        std::string value; ///< without blanks around it
+    };
+
     Form form = Form::tunnel;
     Target target;
-    std::string head; ///< of `plain`: as the server gets it
-    /// Of `plain`: bytes of the body behind the head; nothing: its end is not known (chunked).
+    // Of `plain`:
+    std::string method;
+    std::string path;      ///< with the query, never empty
+    std::string authority; ///< of the target, as it was sent
+    /// What the server gets: none that is of this connection alone, nor Host.
+    std::vector<Field> fields;
+    /// Bytes of the body behind the head; nothing: its end is not known (chunked).
     std::optional<std::uint64_t> body = 0;
 };
 
@@ -38,5 +50,9 @@ struct BadRequest {
 /// A head of a request to a proxy (RFC 9112), with its empty line. Strict, since a server behind it
 /// may read what is doubtful in another way. Throws BadRequest.
 [[nodiscard]] Request read_request(std::string_view head);
+
+/// Of a plain request, as the server gets it: one Host, which is the target, and no second request
+/// on the same connection, which could name another.
+[[nodiscard]] std::string head_of(const Request& request);
 
 } // namespace berth::filter

@@ -9,6 +9,7 @@
 #include "sandbox/local/cgroup_tree.hpp"
 #include "sandbox/local/home_limit.hpp"
 #include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/proxy_secrets.hpp"
 #include "sandbox/local/record_origin.hpp"
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/uid_range.hpp"
@@ -153,6 +154,7 @@ void destroy_machine(const sandbox::MachineRecord& record, const std::string& st
         }
         if (!facts.socket_path.empty()) {
             ::unlink(facts.socket_path.c_str());
+            ::unlink(secrets_socket_of(facts.socket_path).c_str());
         }
         require_removed(folder.remove_temporary(), "temporary files", folder);
         folder.forget_generation();

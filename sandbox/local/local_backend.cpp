@@ -329,8 +329,9 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                        .privileged = privileged_},
                       std::move(uid), spares_.take(), spec.ends_with_server);
     // The user before the sessions': of no session and, as the whole range, of no account.
-    const auto proxy = start_session_proxy(settings_.proxy_program, spec,
-                                           privileged_ ? settings_.uid_base - 1 : nobody);
+    const auto proxy =
+        start_session_proxy(settings_.proxy_program, spec,
+                            privileged_ ? settings_.uid_base - 1 : nobody, launch.socket_path);
     const auto result = launchers_.launch(
         std::move(launcher), launch,
         {.lifetime = creation.lifetime(), .lock = spec.lock, .proxy = proxy.get()},

@@ -5,6 +5,7 @@
 #include "sandbox/base/split.hpp"
 #include "sandbox/base/unix_socket.hpp"
 #include "sandbox/local/process_identity.hpp"
+#include "sandbox/local/proxy_secrets.hpp"
 #include "sandbox/unix_channel.hpp"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <charconv>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -142,6 +144,11 @@ class LocalMachine final : public sandbox::Machine {
             }
         }
         return replaced;
+    }
+
+    void bring_secrets(const std::map<std::string, std::string>& values) override
+    {
+        local::bring_secrets(find(record_, "socket"), values);
     }
 
     [[nodiscard]] std::unique_ptr<sandbox::Channel> connect(const Deadline& deadline) override

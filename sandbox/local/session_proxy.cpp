@@ -5,15 +5,22 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/process.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/filter/policy.hpp"
+#include "sandbox/filter/secret_rule.hpp"
+#include "sandbox/local/proxy_secrets.hpp"
+#include "sandbox/placeholder.hpp"
 #include "sandbox/protocol/wire.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <iterator>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -29,6 +36,24 @@ Error no_proxy(const std::string& why)
             "no sandbox can be made: the proxy of a filtered network does not start: " + why,
             "It is the program berth-proxy, installed beside berth-launcher. --network none goes "
             "without."};
+}
+
+/// By name, with all places of each.
+std::vector<filter::WithheldSecret> withheld_of(const sandbox::MachineSpec& spec)
+{
+    std::vector<filter::WithheldSecret> secrets;
+    for (const auto& text : spec.filter.secrets) {
+        const auto rule = filter::parse_secret_rule(text);
+        auto found = std::ranges::find(secrets, rule.name, &filter::WithheldSecret::name);
+        if (found == secrets.end()) {
+            secrets.push_back({.name = rule.name,
+                               .placeholder = sandbox::placeholder_of(spec.token, rule.name),
+                               .places = {}});
+            found = std::prev(secrets.end());
+        }
+        found->places.push_back(rule.place.to_text());
+    }
+    return secrets;
 }
 
 /// What it says on its standard output, to the end of that.
@@ -50,7 +75,7 @@ std::string hear(int pipe)
 } // namespace
 
 UniqueFd start_session_proxy(const std::string& program, const sandbox::MachineSpec& spec,
-                             std::uint32_t user)
+                             std::uint32_t user, const std::string& socket_path)
 {
     if (spec.network != sandbox::Network::filtered) {
         return {};
@@ -58,7 +83,13 @@ UniqueFd start_session_proxy(const std::string& program, const sandbox::MachineS
     const filter::Policy policy{.allow = spec.filter.allow,
                                 .deny = spec.filter.deny,
                                 .inner = spec.filter.inner,
-                                .user = user};
+                                .user = user,
+                                .server = ::geteuid(),
+                                .secrets = withheld_of(spec)};
+    UniqueFd secrets;
+    if (!policy.secrets.empty()) {
+        secrets = listen_unix(secrets_socket_of(socket_path));
+    }
     std::array<int, 2> ends{};
     // Of messages: of a stream the guest would have to find where one denial ends.
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -73,6 +104,9 @@ UniqueFd start_session_proxy(const std::string& program, const sandbox::MachineS
     options.descriptors = {{proxys.get(), filter::control_fd},
                            {rules.get(), filter::policy_fd},
                            {output.write.get(), STDOUT_FILENO}};
+    if (secrets) {
+        options.descriptors.emplace_back(secrets.get(), filter::secrets_fd);
+    }
     options.new_session = true;
     Process process;
     try {

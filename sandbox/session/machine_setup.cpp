@@ -130,7 +130,11 @@ std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup, const std::sto
     for (const auto& command : setup.commands) {
         const auto left = std::max<std::chrono::milliseconds>(setup.timeout - passed(),
                                                               std::chrono::milliseconds(1));
-        const auto reply = run(sandbox, request_for(command, setup, left), stop);
+        auto request = request_for(command, setup, left);
+        if (setup.withheld) {
+            request.environment.merge(sandbox.placeholders(setup.withheld()));
+        }
+        const auto reply = run(sandbox, request, stop);
         require_success(reply, command, setup);
     }
     const auto count = setup.commands.size();

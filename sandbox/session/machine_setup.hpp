@@ -17,6 +17,8 @@ struct Setup {
     std::chrono::seconds timeout{600}; ///< of all together
     /// Variables of each, on top of the machine's; may be empty.
     std::function<std::map<std::string, std::string>()> variables;
+    /// Secrets of which they have a placeholder (Sandbox::placeholders()); may be empty.
+    std::function<std::map<std::string, std::string>()> withheld;
 };
 
 /// Error(busy) for who finds the session being made. `more`: what is advised besides.

@@ -38,7 +38,8 @@ json encode_conditions(const Conditions& made)
             {"filter",
              {{"allow", made.filter.allow},
               {"deny", made.filter.deny},
-              {"private", made.filter.inner}}},
+              {"private", made.filter.inner},
+              {"secret", made.filter.secrets}}},
             {"path_policy", made.path_policy},
             {"ttl", made.ttl.count()},
             {"home_retention", made.home_retention.count()},
@@ -91,6 +92,7 @@ Conditions decode_conditions(const json& value)
         filter->at("allow").get_to(made.filter.allow);
         filter->at("deny").get_to(made.filter.deny);
         filter->at("private").get_to(made.filter.inner);
+        made.filter.secrets = filter->value("secret", made.filter.secrets); // earlier: none
     }
     value.at("path_policy").get_to(made.path_policy);
     made.ttl = std::chrono::seconds(value.at("ttl").get<std::int64_t>());

@@ -80,12 +80,13 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 {
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 23> same{{
+    const std::array<std::pair<std::string_view, bool>, 24> same{{
         {"e2b.allow_out", settings.outbound.allow == made.outbound.allow},
         {"e2b.deny_out", settings.outbound.deny == made.outbound.deny},
         {"filter.allow", settings.filter.allow == made.filter.allow},
         {"filter.deny", settings.filter.deny == made.filter.deny},
         {"filter.private", settings.filter.inner == made.filter.inner},
+        {"filter.secret", settings.filter.secrets == made.filter.secrets},
         {"local.cpus", wanted.cpus == limits.cpus},
         {"local.memory", wanted.memory == limits.memory},
         {"local.nofile", wanted.nofile == limits.nofile},
@@ -118,9 +119,9 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 
 bool need_another(const Settings& settings, const Conditions& made)
 {
-    constexpr std::array<std::string_view, 7> fixed{"filter.allow", "filter.deny", "filter.private",
-                                                    "mount",        "network",     "path_policy",
-                                                    "template"};
+    constexpr std::array<std::string_view, 8> fixed{
+        "filter.allow", "filter.deny", "filter.private", "filter.secret",
+        "mount",        "network",     "path_policy",    "template"};
     const auto keys = differences(settings, made);
     return !excess(settings, made).empty() ||
            std::find_first_of(keys.begin(), keys.end(), fixed.begin(), fixed.end()) != keys.end();
@@ -162,7 +163,8 @@ bool reaches_more(const Conditions& made, const Conditions& wanted)
     }
     return !has_all(made.filter.allow, wanted.filter.allow) ||
            !has_all(wanted.filter.deny, made.filter.deny) ||
-           !has_all(made.filter.inner, wanted.filter.inner);
+           !has_all(made.filter.inner, wanted.filter.inner) ||
+           !has_all(made.filter.secrets, wanted.filter.secrets);
 }
 
 } // namespace

@@ -60,6 +60,9 @@ struct Moment {
             if (settings->command_variables) {
                 variables = settings->command_variables();
             }
+            if (settings->withheld_secrets) {
+                variables.merge(settings->withheld_secrets());
+            }
             known = true;
         } catch (const std::exception&) {
             known = false;

@@ -4,6 +4,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/filter/secret_rule.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -78,7 +79,8 @@ void drop_line_end(std::string& content)
 } // namespace
 
 CommandVariables::CommandVariables(const RawValue& env, const RawValue& secret,
-                                   Environment environment, std::shared_ptr<SecretMemory> memory)
+                                   Environment environment, std::shared_ptr<SecretMemory> memory,
+                                   const std::set<std::string>& withheld)
     : origin_(secret.origin), environment_(std::move(environment)), memory_(std::move(memory))
 {
     for (const auto& item : env.items) {
@@ -93,12 +95,12 @@ CommandVariables::CommandVariables(const RawValue& env, const RawValue& secret,
         plain_[name] = item.substr(equals + 1);
     }
     for (const auto& item : secret.items) {
-        add_secret(item);
+        add_secret(item, withheld);
     }
 }
 
 /// What stands behind the equals sign is not quoted: it may be the secret itself, by mistake.
-void CommandVariables::add_secret(const std::string& item)
+void CommandVariables::add_secret(const std::string& item, const std::set<std::string>& withheld)
 {
     constexpr std::string_view of_variable = "env:";
     constexpr std::string_view of_file = "file:";
@@ -127,7 +129,10 @@ void CommandVariables::add_secret(const std::string& item)
                     "secret (" + origin_ + "): " + name + " is given twice, here or in env",
                     "Give each variable once.");
     }
-    secrets_.push_back({.name = name, .source = source, .is_file = is_file});
+    secrets_.push_back({.name = name,
+                        .source = source,
+                        .is_file = is_file,
+                        .is_withheld = withheld.contains(name)});
 }
 
 std::string CommandVariables::value_of(const Source& secret) const
@@ -144,6 +149,9 @@ std::string CommandVariables::value_of(const Source& secret) const
     }
     if (wrong.empty() && value.find('\0') != std::string::npos) {
         wrong = "it contains a NUL byte";
+    }
+    if (wrong.empty() && secret.is_withheld) {
+        wrong = filter::unfit_for_request(value);
     }
     if (!wrong.empty()) {
         // A file may be there at the next call; the server's environment stays what it is.
@@ -174,11 +182,30 @@ std::vector<std::string> CommandVariables::files() const
 std::map<std::string, std::string> CommandVariables::now() const
 {
     auto variables = plain_;
-    for (const auto& secret : secrets_) {
-        auto& value = variables[secret.name] = value_of(secret);
-        memory_->note(secret.name, value);
-    }
+    add_values(variables, /*withheld=*/false);
     return variables;
+}
+
+std::map<std::string, std::string> CommandVariables::withheld() const
+{
+    std::map<std::string, std::string> values;
+    add_values(values, /*withheld=*/true);
+    return values;
+}
+
+void CommandVariables::add_values(std::map<std::string, std::string>& values, bool withheld) const
+{
+    for (const auto& secret : secrets_) {
+        if (secret.is_withheld == withheld) {
+            auto& value = values[secret.name] = value_of(secret);
+            memory_->note(secret.name, value);
+        }
+    }
+}
+
+bool CommandVariables::has_withheld() const noexcept
+{
+    return std::ranges::any_of(secrets_, &Source::is_withheld);
 }
 
 std::vector<tools::Secret> CommandVariables::known_secrets() const

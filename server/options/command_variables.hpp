@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,15 +21,20 @@ namespace berth::server {
 class CommandVariables {
   public:
     /// `env`: NAME=VALUE each. `secret`: NAME=env:VARIABLE, of this process's environment, or
-    /// NAME=file:/PATH. `memory`: of the session, shared with what was in force before. Throws
-    /// Error(invalid_argument) that names the setting's place, and quotes nothing behind the equals
-    /// sign.
+    /// NAME=file:/PATH. `memory`: of the session, shared with what was in force before. `withheld`:
+    /// names of those of which commands have a placeholder. Throws Error(invalid_argument) that names
+    /// the setting's place, and quotes nothing behind the equals sign.
     CommandVariables(const RawValue& env, const RawValue& secret, Environment environment,
-                     std::shared_ptr<SecretMemory> memory);
+                     std::shared_ptr<SecretMemory> memory,
+                     const std::set<std::string>& withheld = {});
 
     /// Blocks while files are read. Throws Error(sandbox_unavailable) when a secret is not to be
     /// had, with its name, source and place.
     [[nodiscard]] std::map<std::string, std::string> now() const;
+
+    /// The others: what no command has, but what stands on its way out. Throws as now(), also for a
+    /// value that cannot be put into a request.
+    [[nodiscard]] std::map<std::string, std::string> withheld() const;
 
     /// Of the secrets, what there is by now and the values before, also of those that were in force
     /// before: the last few of each. Those that are not to be had are left out.
@@ -36,6 +42,8 @@ class CommandVariables {
 
     /// As secrets(), and nothing is read.
     [[nodiscard]] std::vector<tools::Secret> known_secrets() const;
+
+    [[nodiscard]] bool has_withheld() const noexcept;
 
     [[nodiscard]] bool has_secrets() const noexcept { return !secrets_.empty(); }
 
@@ -47,9 +55,11 @@ class CommandVariables {
         std::string name;
         std::string source; ///< behind "env:" or "file:"
         bool is_file = false;
+        bool is_withheld = false;
     };
 
-    void add_secret(const std::string& item);
+    void add_secret(const std::string& item, const std::set<std::string>& withheld);
+    void add_values(std::map<std::string, std::string>& values, bool withheld) const;
     [[nodiscard]] std::string value_of(const Source& secret) const;
 
     std::map<std::string, std::string> plain_;

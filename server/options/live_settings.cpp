@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 19> of_tools{
 };
 
 /// What session::with_later() takes.
-constexpr std::array<std::string_view, 30> of_machines{
+constexpr std::array<std::string_view, 31> of_machines{
     "allowed_mount_roots",
     "default_workspace",
     "e2b.allow_out",
@@ -46,6 +46,7 @@ constexpr std::array<std::string_view, 30> of_machines{
     "filter.allow",
     "filter.deny",
     "filter.private",
+    "filter.secret",
     "local.cpus",
     "local.memory",
     "local.nofile",
@@ -205,6 +206,7 @@ Options LiveSettings::changed_options(Change& change)
     options.session = options_->session;
     options.sessions = options_->sessions;
     options.tools.command_variables = options_->tools.command_variables;
+    options.tools.withheld_secrets = options_->tools.withheld_secrets;
     options.tools.secrets = options_->tools.secrets;
     options.tools.known_secrets = options_->tools.known_secrets;
     return options;

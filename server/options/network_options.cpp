@@ -1,7 +1,9 @@
 #include "server/options/network_options.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/filter/rules.hpp"
+#include "sandbox/filter/secret_rule.hpp"
 #include "server/options/profiles.hpp"
 
 #include <string>
@@ -81,18 +83,75 @@ void require_rules(std::string_view key, const RawValue& raw, sandbox::Network n
     }
 }
 
+/// A secret that cannot go where it is for is found out now, not by a command that sends its
+/// placeholder.
+void require_usable(const filter::SecretRule& rule, const sandbox::Filter& network)
+{
+    const auto place = rule.place.to_text();
+    if (rule.place.is_tls) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the secret " + rule.name + " can never go to " + place +
+                        ": TLS is not opened, so the proxy sees no request there",
+                    "Name a place with http://, or leave it out: commands have the value itself "
+                    "then.");
+    }
+    const filter::Rules rules(network.allow, network.deny, network.inner);
+    if (const auto denial = rules.judge(rule.place.target)) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the secret " + rule.name + " can never go to " + place + ": " + denial->reason,
+                    "Let filter.allow, filter.deny and filter.private have it, or leave it out.");
+    }
+}
+
+/// Else commands would have the value itself, which is what filter.secret is to keep from them.
+void require_withheld(const Layers& layers, const sandbox::Filter& rules, sandbox::Network network)
+{
+    const auto& raw = layers.raw("filter.secret");
+    const std::string of = "filter.secret (" + raw.origin + ")";
+    if (raw.items.empty()) {
+        return;
+    }
+    if (network != sandbox::Network::filtered || layers.choice("backend") != "local") {
+        const bool is_e2b = layers.choice("backend") == "e2b";
+        throw Error(ErrorCode::invalid_argument,
+                    of + " is kept by the proxy of a filtered network on this host alone, and " +
+                        (is_e2b ? std::string("the backend is e2b, where berth has none")
+                                : "the network is " + std::string(sandbox::word_of(network))),
+                    std::string(is_e2b ? "Use --backend local" : "Say --network filtered") +
+                        ", or leave it and the secrets that it names out.");
+    }
+    std::set<std::string> known;
+    for (const auto& item : layers.raw("secret").items) {
+        known.insert(item.substr(0, item.find('=')));
+    }
+    for (const auto& item : raw.items) {
+        try {
+            const auto rule = filter::parse_secret_rule(item);
+            if (!known.contains(rule.name)) {
+                throw Error(ErrorCode::invalid_argument, "there is no secret " + visible(rule.name),
+                            "Say where it comes from: secret = [\"NAME=file:/PATH\"].");
+            }
+            require_usable(rule, rules);
+        } catch (const Error& error) {
+            throw Error(ErrorCode::invalid_argument, of + ": " + error.what(), error.hint());
+        }
+    }
+}
+
 /// The rules of a filtered network. Of none, as a flag may say, they mean nothing.
 sandbox::Filter pick_filter(const Layers& layers, const Given& given, sandbox::Network network)
 {
     sandbox::Filter filter{.allow = layers.raw("filter.allow").items,
                            .deny = layers.raw("filter.deny").items,
-                           .inner = layers.raw("filter.private").items};
+                           .inner = layers.raw("filter.private").items,
+                           .secrets = layers.raw("filter.secret").items};
     if (given.only_looks) {
         return filter;
     }
     for (const std::string_view key : {"filter.allow", "filter.deny", "filter.private"}) {
         require_rules(key, layers.raw(key), network);
     }
+    require_withheld(layers, filter, network);
     if (network != sandbox::Network::filtered) {
         return {};
     }
@@ -107,6 +166,15 @@ sandbox::Filter pick_filter(const Layers& layers, const Given& given, sandbox::N
 }
 
 } // namespace
+
+std::set<std::string> withheld_secrets(const sandbox::Filter& filter)
+{
+    std::set<std::string> names;
+    for (const auto& item : filter.secrets) {
+        names.insert(item.substr(0, item.find('=')));
+    }
+    return names;
+}
 
 NetworkOptions pick_network(const Layers& layers, const Given& given)
 {

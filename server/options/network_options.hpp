@@ -3,6 +3,9 @@
 #include "server/options/layers.hpp"
 #include "server/options/options.hpp"
 
+#include <set>
+#include <string>
+
 namespace berth::server {
 
 /// What sandboxes reach.
@@ -11,6 +14,9 @@ struct NetworkOptions {
     sandbox::Outbound outbound;
     sandbox::Filter filter;
 };
+
+/// Names of the secrets that the proxy alone puts in.
+[[nodiscard]] std::set<std::string> withheld_secrets(const sandbox::Filter& filter);
 
 /// Throws Error(invalid_argument) where a rule is none, is kept by nobody here, or where only the
 /// name of a profile asks for the host's network.

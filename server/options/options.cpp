@@ -360,7 +360,7 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
     options.secret_memory =
         given.secret_memory ? given.secret_memory : std::make_shared<SecretMemory>();
     CommandVariables variables(layers.raw("env"), layers.raw("secret"), environment,
-                               options.secret_memory);
+                               options.secret_memory, withheld_secrets(options.sessions.filter));
     const auto files = variables.files();
     const auto settings = settings_files(given.config_file, environment);
     auto places = written_by_commands(options);
@@ -388,8 +388,7 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
         };
         options.tools.known_secrets = [variables] { return variables.known_secrets(); };
     }
-    options.tools.command_variables = [variables = std::move(variables), files,
-                                       places = std::move(places)] {
+    const auto require_files = [files, places = std::move(places)] {
         // Each time: a link on the way may lead elsewhere by now.
         try {
             require_out_of_reach({}, files, places);
@@ -397,6 +396,15 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
             throw Error(ErrorCode::sandbox_unavailable,
                         std::string(error.what()) + "; nothing was run", error.hint());
         }
+    };
+    if (variables.has_withheld()) {
+        options.tools.withheld_secrets = [variables, require_files] {
+            require_files();
+            return variables.withheld();
+        };
+    }
+    options.tools.command_variables = [variables = std::move(variables), require_files] {
+        require_files();
         return variables.now();
     };
 }
@@ -457,7 +465,8 @@ Options make_options(const Given& given, const Environment& environment)
     add_variables(options, layers, given, environment);
     options.sessions.setup = {.commands = layers.raw("session.setup").items,
                               .timeout = seconds(layers, "session.setup_timeout"),
-                              .variables = options.tools.command_variables};
+                              .variables = options.tools.command_variables,
+                              .withheld = options.tools.withheld_secrets};
     options.sessions.save_on_end.workspace = options.workspace;
     options.dialect = tools::find_dialect(layers.choice("tool_dialect"));
     options.served_tools = layers.raw("tools").items;

@@ -5,6 +5,7 @@
 #include "sandbox/filter/proxy/dialler.hpp"
 #include "sandbox/filter/proxy/relay.hpp"
 #include "sandbox/filter/request.hpp"
+#include "sandbox/filter/secret_replacing.hpp"
 #include "sandbox/filter/socks.hpp"
 
 #include <array>
@@ -56,8 +57,9 @@ std::string page(unsigned status, const std::string& text)
 
 class Client {
   public:
-    Client(UniqueFd socket, const Rules& rules, const Reporter& reporter)
-        : socket_(std::move(socket)), rules_(rules), reporter_(reporter)
+    Client(UniqueFd socket, const Service& service)
+        : socket_(std::move(socket)), rules_(service.rules), secrets_(service.secrets),
+          reporter_(service.reporter)
     {
     }
 
@@ -77,7 +79,8 @@ class Client {
     using SizeOf = std::optional<std::size_t> (*)(std::string_view bytes);
 
     void serve_http();
-    void serve_request(const Request& request);
+    void serve_request(Request request);
+    void refuse(protocol::Denial denial);
     void serve_socks();
     [[nodiscard]] bool read_more();
     [[nodiscard]] bool has(std::size_t size);
@@ -93,6 +96,7 @@ class Client {
 
     const UniqueFd socket_;
     const Rules& rules_;
+    const SecretBook& secrets_;
     const Reporter& reporter_;
     const Deadline deadline_ = Deadline::after(patience_with_head);
     std::string bytes_; ///< that have come and were not looked at yet
@@ -188,14 +192,18 @@ void Client::serve_http()
     }
 }
 
-void Client::serve_request(const Request& request)
+void Client::refuse(protocol::Denial denial)
+{
+    const auto text = denial.target + " is denied: " + denial.reason + ".\n" + denial.remedy;
+    reporter_.tell(std::move(denial));
+    say(page(denied_status, text));
+}
+
+void Client::serve_request(Request request)
 {
     auto dialled = dial(rules_, request.target);
     if (dialled.denial) {
-        const auto text = request.target.to_text() + " is denied: " + dialled.denial->reason +
-                          ".\n" + dialled.denial->remedy;
-        reporter_.tell(std::move(*dialled.denial));
-        say(page(denied_status, text));
+        refuse(std::move(*dialled.denial));
         return;
     }
     if (!dialled.socket) {
@@ -208,11 +216,16 @@ void Client::serve_request(const Request& request)
         go_on(dialled.socket, &request.target, std::nullopt);
         return;
     }
+    if (auto denial = put_secrets_in(request, secrets_.replacements(request.target, false))) {
+        refuse(std::move(*denial));
+        return;
+    }
+    const auto head = head_of(request);
     auto most = request.body;
     if (most) {
-        *most += request.head.size();
+        *most += head.size();
     }
-    bytes_.insert(0, request.head);
+    bytes_.insert(0, head);
     go_on(dialled.socket, nullptr, most);
 }
 
@@ -254,10 +267,10 @@ void Client::serve_socks()
 
 } // namespace
 
-void serve_client(UniqueFd socket, const Rules& rules, const Reporter& reporter) noexcept
+void serve_client(UniqueFd socket, const Service& service) noexcept
 {
     try {
-        Client(std::move(socket), rules, reporter).serve();
+        Client(std::move(socket), service).serve();
     } catch (const std::exception&) {
         return; // of memory or descriptors there is none left: this client is closed, others go on
     }

@@ -30,8 +30,10 @@ constexpr std::size_t longest_question = 1500;
 /// Outlives the threads: they are not joined, and the process ends by _exit.
 class Session {
   public:
-    Session(const SessionSockets& sockets, const Rules& rules, int control) noexcept
-        : sockets_(sockets), rules_(rules), reporter_(control),
+    Session(const SessionSockets& sockets, const Rules& rules, const SecretBook& secrets,
+            int control) noexcept
+        : sockets_(sockets), reporter_(control),
+          service_{.rules = rules, .secrets = secrets, .reporter = reporter_},
           freed_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
     {
         if (!freed_) {
@@ -54,8 +56,8 @@ class Session {
 
   private:
     const SessionSockets& sockets_;
-    const Rules& rules_;
     const Reporter reporter_;
+    const Service service_;
     const UniqueFd freed_;
     std::atomic<std::size_t> clients_ = 0;
 };
@@ -75,7 +77,7 @@ void Session::accept() noexcept
     ++clients_;
     try {
         std::thread([this, client = std::move(socket)]() mutable {
-            serve_client(std::move(client), rules_, reporter_);
+            serve_client(std::move(client), service_);
             --clients_;
             wake(freed_.get());
         }).detach();
@@ -141,9 +143,10 @@ SessionSockets receive_sockets(int control)
     return sockets;
 }
 
-void serve_session(int control, const SessionSockets& sockets, const Rules& rules) noexcept
+void serve_session(int control, const SessionSockets& sockets, const Rules& rules,
+                   const SecretBook& secrets) noexcept
 {
-    Session session(sockets, rules, control);
+    Session session(sockets, rules, secrets, control);
     for (;;) {
         const int connections = session.has_room() ? sockets.connections.get() : -1;
         std::array<pollfd, 4> waiting{{{control, POLLIN, 0},

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/filter/rules.hpp"
+#include "sandbox/filter/secret_book.hpp"
 
 #include <cstddef>
 
@@ -22,7 +23,7 @@ struct SessionSockets {
 
 /// Serves them, each connection by a thread, and ends the process when the guest has ended: what it
 /// was given is in use by these threads to the last.
-[[noreturn]] void serve_session(int control, const SessionSockets& sockets,
-                                const Rules& rules) noexcept;
+[[noreturn]] void serve_session(int control, const SessionSockets& sockets, const Rules& rules,
+                                const SecretBook& secrets) noexcept;
 
 } // namespace berth::filter

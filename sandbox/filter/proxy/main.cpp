@@ -7,13 +7,16 @@
 #include "sandbox/filter/policy.hpp"
 #include "sandbox/filter/proxy/confinement.hpp"
 #include "sandbox/filter/proxy/listener.hpp"
+#include "sandbox/filter/proxy/secret_intake.hpp"
 #include "sandbox/filter/rules.hpp"
+#include "sandbox/filter/secret_book.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <csignal>
 #include <cstddef>
 #include <exception>
 #include <string>
+#include <thread>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -60,6 +63,8 @@ void run()
 {
     const auto policy = read_policy();
     const filter::Rules rules(policy.allow, policy.deny, policy.inner);
+    filter::SecretBook secrets(policy.secrets);
+    const UniqueFd intake(secrets.is_empty() ? -1 : filter::secrets_fd);
     if (::fcntl(filter::control_fd, F_SETFD, FD_CLOEXEC) != 0) {
         throw_errno("take the control socket");
     }
@@ -70,9 +75,13 @@ void run()
     leave_parent();
     tell_ready();
     const auto sockets = filter::receive_sockets(filter::control_fd);
-    if (sockets.connections) {
-        filter::serve_session(filter::control_fd, sockets, rules);
+    if (!sockets.connections) {
+        return;
     }
+    if (intake) {
+        std::thread([&] { filter::take_secrets(intake.get(), policy.server, secrets); }).detach();
+    }
+    filter::serve_session(filter::control_fd, sockets, rules, secrets);
 }
 
 } // namespace

@@ -9,7 +9,7 @@ namespace berth::protocol {
 
 /// As the model is told it: in words of what was tried, why not, and what can be done.
 struct Denial {
-    std::string kind;   ///< domain, port, address, dns, tls, request or proxy
+    std::string kind;   ///< domain, port, address, dns, tls, request, secret or proxy
     std::string target; ///< as it was asked for, with its port where there is one
     std::string reason;
     std::string remedy;

@@ -28,10 +28,11 @@ void check(const Request& request)
                 again->address == request.target.address,
             "a target is what its text is");
     if (request.form == Request::Form::plain) {
-        require(berth::filter::end_of_head(request.head) == request.head.size(),
+        require(berth::filter::end_of_head(berth::filter::head_of(request)) ==
+                    berth::filter::head_of(request).size(),
                 "one request goes on");
-        require(count(request.head, "\r\nHost: ") == 1 &&
-                    count(request.head, "\r\nConnection: close\r\n") == 1,
+        require(count(berth::filter::head_of(request), "\r\nHost: ") == 1 &&
+                    count(berth::filter::head_of(request), "\r\nConnection: close\r\n") == 1,
                 "with one host, and nothing after it");
     }
 }

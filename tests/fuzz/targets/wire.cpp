@@ -42,7 +42,7 @@ constexpr auto all_checks =
            GlobRequest, GlobReply, GrepRequest, GrepReply, ExportRequest, ExportReply,
            ImportRequest, ImportReply, TransferHeader, berth::local::RootParts,
            berth::local::LaunchSpec, berth::local::LaunchResult, berth::local::ChildReport, Event,
-           InfoRequest, berth::filter::Policy>;
+           InfoRequest, berth::filter::Policy, berth::filter::SecretValues>;
 
 } // namespace
 

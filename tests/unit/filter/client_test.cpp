@@ -22,6 +22,7 @@ using namespace berth::tests;
 using berth::UniqueFd;
 using berth::filter::Reporter;
 using berth::filter::Rules;
+using berth::filter::SecretBook;
 
 namespace {
 
@@ -93,7 +94,8 @@ struct Served {
 };
 
 /// Of a client that says this and nothing more.
-Served served(const Rules& rules, const std::string& said)
+Served served(const Rules& rules, const std::string& said,
+              const SecretBook& secrets = SecretBook({}))
 {
     std::array<int, 2> ends{};
     std::array<int, 2> control{};
@@ -104,7 +106,9 @@ Served served(const Rules& rules, const std::string& said)
     const UniqueFd telling(control[1]);
     REQUIRE(::send(mine.get(), said.data(), said.size(), 0) == static_cast<ssize_t>(said.size()));
     ::shutdown(mine.get(), SHUT_WR);
-    serve_client(UniqueFd(ends[1]), rules, Reporter(telling.get()));
+    const Reporter reporter(telling.get());
+    berth::filter::serve_client(UniqueFd(ends[1]),
+                                {.rules = rules, .secrets = secrets, .reporter = reporter});
     Served served{.answer = received(mine.get()), .denied = {}};
     std::array<char, 4096> buffer{};
     for (ssize_t size = 0;
@@ -155,6 +159,26 @@ TEST_CASE("a plain request goes on without what follows it")
     CHECK(got.answer == "HTTP/1.1 200 OK\r\n\r\n");
     CHECK(server.heard() == "POST /a HTTP/1.1\r\nHost: " + server.address() +
                                 "\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
+}
+
+TEST_CASE("a secret goes to its own place, and elsewhere not even its placeholder")
+{
+    OneServer server("HTTP/1.1 200 OK\r\n\r\n");
+    OneServer other("");
+    SecretBook secrets(
+        {{.name = "TOKEN", .placeholder = "PLACE", .places = {"http://" + server.address()}}});
+    secrets.set("TOKEN", "a longer value than what stands for it");
+    const std::string fields =
+        " HTTP/1.1\r\nAuthorization: Bearer PLACE\r\nContent-Length: 5\r\n\r\nPLACE and more";
+    (void)served(open_loopback(), "POST http://" + server.address() + "/" + fields, secrets);
+    CHECK(server.heard() == "POST / HTTP/1.1\r\nHost: " + server.address() +
+                                "\r\nConnection: close\r\nAuthorization: Bearer a longer value "
+                                "than what stands for it\r\nContent-Length: 5\r\n\r\nPLACE");
+    const auto got =
+        served(open_loopback(), "POST http://" + other.address() + "/" + fields, secrets);
+    CHECK(got.answer.starts_with("HTTP/1.1 403 Forbidden\r\n"));
+    CHECK(got.denied == "secret");
+    CHECK(other.heard().empty());
 }
 
 TEST_CASE("SOCKS")

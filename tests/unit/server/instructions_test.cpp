@@ -42,6 +42,7 @@ struct Fixture {
         if (facts.state.empty()) {
             facts.limits = chosen.sessions.limits;
             facts.network = chosen.sessions.network;
+            facts.filter = chosen.sessions.filter;
             facts.mounts = chosen.sessions.mounts;
             facts.template_name = chosen.sessions.template_name;
         }
@@ -138,6 +139,16 @@ TEST_SUITE("server/instructions")
         CHECK_FALSE(says("network of its host"));
         set("network", "none");
         CHECK(says("It has no network"));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a model is told what placeholders are for")
+    {
+        set("filter.allow", "a.example");
+        set("network", "filtered");
+        set("secret", "TOKEN=env:CI_TOKEN");
+        CHECK_FALSE(says("placeholders"));
+        set("filter.secret", "TOKEN=http://a.example");
+        CHECK(says("nowhere else (TOKEN=http://a.example). "));
     }
 
     TEST_CASE_FIXTURE(Fixture, "mounts are named, however many and whatever they are called")

@@ -29,6 +29,8 @@ TEST_SUITE("session/settings")
             {"filter.allow", [](Settings& settings) { settings.filter.allow = {"pypi.org"}; }},
             {"filter.deny", [](Settings& settings) { settings.filter.deny = {"pypi.org"}; }},
             {"filter.private", [](Settings& settings) { settings.filter.inner = {"10.0.0.1"}; }},
+            {"filter.secret",
+             [](Settings& settings) { settings.filter.secrets = {"T=http://a.example"}; }},
             {"local.cpus", [](Settings& settings) { settings.limits.cpus = 2.5; }},
             {"local.memory", [](Settings& settings) { ++settings.limits.memory; }},
             {"local.nofile", [](Settings& settings) { ++settings.limits.nofile; }},
@@ -133,6 +135,11 @@ TEST_SUITE("session/settings")
         made.filter = {.allow = {"e.example"}, .deny = {"c.example"}, .inner = {}};
         CHECK(excess(settings, made) == other);
         made.filter = {.allow = {"a.example"}, .deny = {}, .inner = {}};
+        CHECK(excess(settings, made) == other);
+        made.filter = {.allow = {"a.example"},
+                       .deny = {"c.example"},
+                       .inner = {},
+                       .secrets = {"T=http://a.example"}};
         CHECK(excess(settings, made) == other);
         made.filter = {.allow = {"a.example"}, .deny = {"c.example"}, .inner = {"10.0.0.0/8"}};
         CHECK(excess(settings, made) == other);

@@ -1,9 +1,11 @@
 // What sandboxes reach, among the options.
 
+#include "sandbox/base/error.hpp"
 #include "tests/unit/server/options/options_bench.hpp"
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,51 @@ TEST_CASE("lists of E2B's own network are none of a filtered one")
     bench.file(head + "e2b.deny_out = [\"1.1.1.1\"]\n" + rules);
     CHECK(has(bench.refusal(), "are of E2B's own network, and the network is filtered"));
     CHECK(has(bench.refusal(), "Say in filter.allow what is reached"));
+}
+
+TEST_CASE("a secret that the proxy alone puts in is none of its commands' variables")
+{
+    Bench bench;
+    bench.variables["CI_TOKEN"] = "hunter2 of ours";
+    const std::string head = "network = \"filtered\"\nsecret = [\"TOKEN=env:CI_TOKEN\", "
+                             "\"PLAIN=env:CI_TOKEN\"]\n[filter]\nallow = [\"a.example\"]\n";
+    bench.file(head + "secret = [\"TOKEN=http://a.example\"]\n");
+    const auto options = bench.make();
+    using Variables = std::map<std::string, std::string>;
+    CHECK(options.tools.command_variables() == Variables{{"PLAIN", "hunter2 of ours"}});
+    CHECK(options.tools.withheld_secrets() == Variables{{"TOKEN", "hunter2 of ours"}});
+    CHECK(options.sessions.setup.withheld() == Variables{{"TOKEN", "hunter2 of ours"}});
+    CHECK(options.sessions.filter.secrets == std::vector<std::string>{"TOKEN=http://a.example"});
+    CHECK(options.tools.known_secrets().size() == 2); // results are kept free of it all the same
+    bench.variables["CI_TOKEN"] = "two\nlines";
+    CHECK_THROWS_WITH_AS((void)bench.make().tools.withheld_secrets(),
+                         doctest::Contains("a line end"), Error);
+    bench.file(head);
+    CHECK_FALSE(bench.make().tools.withheld_secrets);
+}
+
+TEST_CASE("a secret that could never be put in, or would go to commands after all, is refused")
+{
+    Bench bench;
+    const std::string secret = "secret = [\"TOKEN=env:CI_TOKEN\"]\n";
+    const std::string head = secret + "[filter]\nallow = [\"a.example\"]\n";
+    const std::string place = "secret = [\"TOKEN=http://a.example\"]\n";
+    const auto refusal = [&](const std::string& before, const std::string& after) {
+        bench.file(before + head + after);
+        return bench.refusal();
+    };
+    const std::string filtered = "network = \"filtered\"\n";
+    CHECK(refusal(filtered, place).empty());
+    CHECK(has(refusal("", place), "the network is none"));
+    bench.file("network = \"host\"\n" + secret + "[filter]\n" + place);
+    CHECK(has(bench.refusal(), "the network is host"));
+    CHECK(has(refusal(filtered + "backend = \"e2b\"\n", place), "the backend is e2b"));
+    CHECK(has(refusal(filtered, "secret = [\"OTHER=http://a.example\"]\n"), "no secret OTHER"));
+    CHECK(has(refusal(filtered, "secret = [\"TOKEN=http://b.example\"]\n"),
+              "can never go to http://b.example"));
+    CHECK(has(refusal(filtered, "secret = [\"TOKEN=http://a.example:81\"]\n"), "not its port"));
+    CHECK(has(refusal(filtered, "secret = [\"TOKEN=https://a.example\"]\n"), "TLS is not opened"));
+    CHECK(has(refusal(filtered, "secret = [\"TOKEN=a.example\"]\n"), "is no place of a secret"));
 }
 
 TEST_CASE("rules of a network that nobody asks for ask for nothing")
