@@ -38,11 +38,27 @@ std::map<std::string, std::string> proxy_variables()
     };
 }
 
+/// By which programs trust the authority of the proxy: OpenSSL's and Go's, curl, git, python's
+/// requests, pip, the AWS CLI, cargo, node with npm, and java.
+void add_trust(std::map<std::string, std::string>& environment, const std::string& folder)
+{
+    const auto all = folder + '/' + all_authorities_file;
+    for (const char* name :
+         {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "REQUESTS_CA_BUNDLE", "PIP_CERT",
+          "AWS_CA_BUNDLE", "CARGO_HTTP_CAINFO"}) {
+        environment.emplace(name, all);
+    }
+    environment.emplace("NODE_EXTRA_CA_CERTS", folder + '/' + own_authority_file);
+    environment["JAVA_TOOL_OPTIONS"] += " -Djavax.net.ssl.trustStore=" + folder + '/' +
+                                        java_authorities_file +
+                                        " -Djavax.net.ssl.trustStoreType=JKS";
+}
+
 } // namespace
 
 std::map<std::string, std::string>
 command_environment(const Account& account, const std::map<std::string, std::string>& extra,
-                    Network network)
+                    Network network, const std::string& certificates)
 {
     const std::string local = account.home + "/.local";
     const std::string own = account.programs.empty() ? "" : account.programs + ':';
@@ -77,6 +93,9 @@ command_environment(const Account& account, const std::map<std::string, std::str
     }
     if (network == Network::filtered) {
         environment.merge(proxy_variables());
+    }
+    if (!certificates.empty()) {
+        add_trust(environment, certificates);
     }
     for (const auto& [name, value] : extra) {
         environment.insert_or_assign(name, value);

@@ -62,7 +62,7 @@ void check_filter(const Options& options)
     if (options.sessions.network != berth::sandbox::Network::filtered) {
         return;
     }
-    const auto& [allow, deny, inner, secrets] = options.sessions.filter; // of E2B none
+    const auto& [allow, deny, inner, secrets, intercept] = options.sessions.filter; // no secrets
     const auto check = [&](std::string_view key, const berth::sandbox::Filter& part) {
         check_setting(options, key, [&] { (void)berth::e2b::outbound_of(part); });
     };
@@ -118,6 +118,7 @@ std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
         {.guest_program = berth::server::helper_program("berth-guest", environment),
          .launcher_program = berth::server::helper_program("berth-launcher", environment),
          .proxy_program = berth::server::helper_program("berth-proxy", environment),
+         .certificates = environment("SSL_CERT_FILE").value_or(""),
          .guest_in_launcher = true,
          .state_directory = options.sessions.state_directory,
          .workspace = options.workspace});

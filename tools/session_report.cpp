@@ -100,7 +100,8 @@ void add_filter(json& data, const session::SessionFacts& facts)
         data["filter"] = {{"allow", facts.filter.allow},
                           {"deny", facts.filter.deny},
                           {"private", facts.filter.inner},
-                          {"secret", facts.filter.secrets}};
+                          {"secret", facts.filter.secrets},
+                          {"intercept", facts.filter.intercept}};
     }
 }
 

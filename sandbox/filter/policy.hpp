@@ -4,7 +4,8 @@
 //
 // It is started with `policy_fd`, a memfd with an encoded Policy; with `control_fd`, its end of a
 // socket (SOCK_SEQPACKET) whose other end becomes the guest's; and with a pipe as standard output:
-// "R" says that it goes on by itself, anything else why it does not. On the socket the launcher
+// "R" says that it goes on by itself, anything else why it does not. Behind it is, in PEM, the
+// certificate of its authority, where TLS is opened. On the socket the launcher
 // sends one message with the two sockets of the session's loopback; from then on the proxy sends
 // one encoded protocol::Denial in each message, and takes nothing. The end of the socket is the end
 // of the guest, and of the proxy.
@@ -75,6 +76,8 @@ struct Policy {
     /// Who may bring values, beside root: the user of the servers.
     std::uint32_t server = 0;
     std::vector<WithheldSecret> secrets;
+    /// Who certifies the servers to which TLS is opened, a file; empty: whom the host trusts.
+    std::string certificates;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -85,6 +88,7 @@ struct Policy {
         field(4, self.user);
         field(5, self.server);
         field(6, self.secrets);
+        field(7, self.certificates);
     }
 };
 

@@ -146,8 +146,54 @@ std::optional<std::uint64_t> body_of(const std::vector<Field>& fields)
     return is_chunked ? std::nullopt : std::optional(length.value_or(0));
 }
 
-Request plain_request(std::string_view method, std::string_view address, std::vector<Field> fields)
+struct Read {
+    std::string_view method;
+    std::string_view address;
+    std::vector<Field> fields;
+};
+
+Read read_head(std::string_view head)
 {
+    const auto line = take_line(head);
+    const auto first = line.find(' ');
+    const auto last = line.rfind(' ');
+    const auto version = last == std::string_view::npos ? line : line.substr(last + 1);
+    if (first == last || !is_token(line.substr(0, first)) ||
+        (version != "HTTP/1.1" && version != "HTTP/1.0")) {
+        throw BadRequest{.status = 400, .reason = "this is no request of HTTP/1.1"};
+    }
+    Read read{.method = line.substr(0, first),
+              .address = line.substr(first + 1, last - first - 1),
+              .fields = {}};
+    if (std::ranges::any_of(read.address, [](char c) {
+            return static_cast<unsigned char>(c) <= ' ' || c == 0x7F;
+        })) {
+        throw BadRequest{.status = 400, .reason = "the address has a blank in it"};
+    }
+    for (auto field = take_line(head); !field.empty(); field = take_line(head)) {
+        read.fields.push_back(read_field(field));
+    }
+    return read;
+}
+
+/// Of the head what the server gets, but for where it is. `path`: without a fragment.
+void take_over(Request& request, Read read, std::string_view path)
+{
+    request.form = Request::Form::plain;
+    request.body = body_of(read.fields);
+    request.method = read.method;
+    request.path = (path.starts_with('/') ? "" : "/") + std::string(path);
+    const auto named = named_by_connection(read.fields);
+    for (auto& field : read.fields) {
+        if (!is_of_connection(field, named)) {
+            request.fields.push_back(std::move(field));
+        }
+    }
+}
+
+Request plain_request(Read read)
+{
+    auto address = read.address;
     constexpr std::string_view scheme = "http://";
     if (in_small_letters(address.substr(0, scheme.size())) != scheme) {
         throw BadRequest{.status = 400,
@@ -156,25 +202,14 @@ Request plain_request(std::string_view method, std::string_view address, std::ve
     address.remove_prefix(scheme.size());
     const auto path = address.find_first_of("/?#");
     Request request;
-    request.form = Request::Form::plain;
-    const auto authority = address.substr(0, path);
-    request.target = read_authority(authority, default_port);
+    request.authority = address.substr(0, path);
+    request.target = read_authority(request.authority, default_port);
     if (request.target.port == https_port) {
         throw BadRequest{.status = 400,
                          .reason = "over port 443 goes TLS alone: ask with https://"};
     }
-    request.body = body_of(fields);
-    auto rest = path == std::string_view::npos ? std::string_view() : address.substr(path);
-    rest = rest.substr(0, rest.find('#'));
-    request.method = method;
-    request.path = (rest.starts_with('/') ? "" : "/") + std::string(rest);
-    request.authority = authority;
-    const auto named = named_by_connection(fields);
-    for (auto& field : fields) {
-        if (!is_of_connection(field, named)) {
-            request.fields.push_back(std::move(field));
-        }
-    }
+    const auto rest = path == std::string_view::npos ? std::string_view() : address.substr(path);
+    take_over(request, std::move(read), rest.substr(0, rest.find('#')));
     return request;
 }
 
@@ -189,28 +224,39 @@ std::size_t end_of_head(std::string_view bytes) noexcept
 
 Request read_request(std::string_view head)
 {
-    const auto line = take_line(head);
-    const auto first = line.find(' ');
-    const auto last = line.rfind(' ');
-    const auto version = last == std::string_view::npos ? line : line.substr(last + 1);
-    if (first == last || !is_token(line.substr(0, first)) ||
-        (version != "HTTP/1.1" && version != "HTTP/1.0")) {
-        throw BadRequest{.status = 400, .reason = "this is no request of HTTP/1.1"};
+    auto read = read_head(head);
+    if (read.method == "CONNECT") {
+        return {.form = Request::Form::tunnel,
+                .target = read_authority(read.address, std::nullopt)};
     }
-    const auto method = line.substr(0, first);
-    const auto address = line.substr(first + 1, last - first - 1);
-    if (std::ranges::any_of(
-            address, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7F; })) {
-        throw BadRequest{.status = 400, .reason = "the address has a blank in it"};
+    return plain_request(std::move(read));
+}
+
+Request read_request_to(std::string_view head, const Target& target)
+{
+    auto read = read_head(head);
+    if (!read.address.starts_with('/') || read.method == "CONNECT") {
+        throw BadRequest{.status = 400, .reason = "the address is no path"};
     }
-    std::vector<Field> fields;
-    for (auto field = take_line(head); !field.empty(); field = take_line(head)) {
-        fields.push_back(read_field(field));
+    Request request;
+    request.target = target;
+    for (const auto& field : read.fields) {
+        if (field.key != "host") {
+            continue;
+        }
+        // A server that serves several goes by this one: it must be the one that was connected.
+        const auto named = read_authority(field.value, target.port);
+        if (!request.authority.empty() || named.name != target.name || named.port != target.port) {
+            throw BadRequest{.status = 421, .reason = "Host is not what was connected to"};
+        }
+        request.authority = field.value;
     }
-    if (method == "CONNECT") {
-        return {.form = Request::Form::tunnel, .target = read_authority(address, std::nullopt)};
+    if (request.authority.empty()) {
+        throw BadRequest{.status = 400, .reason = "the request has no Host"};
     }
-    return plain_request(method, address, std::move(fields));
+    const auto path = read.address.substr(0, read.address.find('#'));
+    take_over(request, std::move(read), path);
+    return request;
 }
 
 std::string head_of(const Request& request)

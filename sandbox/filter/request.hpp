@@ -51,6 +51,10 @@ struct BadRequest {
 /// may read what is doubtful in another way. Throws BadRequest.
 [[nodiscard]] Request read_request(std::string_view head);
 
+/// The same of a request that its client sends to the server itself, as it means: to `target`,
+/// which its one Host must name, with a path for an address.
+[[nodiscard]] Request read_request_to(std::string_view head, const Target& target);
+
 /// Of a plain request, as the server gets it: one Host, which is the target, and no second request
 /// on the same connection, which could name another.
 [[nodiscard]] std::string head_of(const Request& request);

@@ -47,6 +47,19 @@ std::vector<Replacement> SecretBook::replacements(const Target& target, bool is_
     return found;
 }
 
+std::vector<Target> SecretBook::tls_places() const
+{
+    std::vector<Target> found;
+    for (const auto& entry : entries_) {
+        for (const auto& place : entry.places) {
+            if (place.is_tls) {
+                found.push_back(place.target);
+            }
+        }
+    }
+    return found;
+}
+
 bool SecretBook::is_place(const Target& target, bool is_tls) const
 {
     return std::ranges::any_of(entries_, [&](const Entry& entry) {

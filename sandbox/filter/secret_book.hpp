@@ -36,6 +36,9 @@ class SecretBook {
     /// mistake of whoever replaces cannot send one elsewhere.
     [[nodiscard]] std::vector<Replacement> replacements(const Target& target, bool is_tls) const;
 
+    /// To which TLS has to be opened.
+    [[nodiscard]] std::vector<Target> tls_places() const;
+
     /// Whether some secret is for it.
     [[nodiscard]] bool is_place(const Target& target, bool is_tls) const;
 

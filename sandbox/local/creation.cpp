@@ -54,7 +54,8 @@ void Creation::undo()
     }
 }
 
-Handover Creation::make(const LaunchSpec& launch, const std::string& generation)
+Handover Creation::make(const LaunchSpec& launch, const std::string& generation,
+                        const std::vector<std::pair<std::string, std::string>>& certificates)
 {
     folder_.emplace(place_.state, place_.folder, spare_.get());
     had_home_ = folder_->has_home();
@@ -63,6 +64,9 @@ Handover Creation::make(const LaunchSpec& launch, const std::string& generation)
     folder_->set_cgroup(launch.named_ahead ? launch.cgroup.name : "", spare_.get());
     folder_->set_socket(launch.socket_path, spare_.get());
     folder_->prepare(launch.host_uid, launch.host_gid, spare_.get());
+    if (!certificates.empty()) {
+        folder_->add_certificates(certificates);
+    }
     quota_obstacle_ = place_.privileged
                           ? limit_home(linux_projects(), folder_->fd(), launch.guest.quota)
                           : "only root may have the kernel limit a folder";

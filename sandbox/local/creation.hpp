@@ -41,7 +41,10 @@ class Creation {
 
     /// The server's part of the launch, while the launcher works on its own. Throws Failure, Error,
     /// std::system_error.
-    [[nodiscard]] Handover make(const LaunchSpec& launch, const std::string& generation);
+    /// `certificates`: see SessionFolder::add_certificates(); of none there is no folder.
+    [[nodiscard]] Handover
+    make(const LaunchSpec& launch, const std::string& generation,
+         const std::vector<std::pair<std::string, std::string>>& certificates);
 
     /// False when there was one before, or make() has not come so far.
     [[nodiscard]] bool made_home() const noexcept { return !had_home_; }

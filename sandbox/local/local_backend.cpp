@@ -32,6 +32,7 @@
 #include "sandbox/local/session_proxy.hpp"
 #include "sandbox/local/spare_folders.hpp"
 #include "sandbox/local/stale_sockets.hpp"
+#include "sandbox/local/trust_files.hpp"
 #include "sandbox/local/uid_range.hpp"
 #include "sandbox/local/unseen_guest.hpp"
 #include "sandbox/state_directory.hpp"
@@ -304,6 +305,8 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, co
                       .privileged = privileged_,
                       .host_uid = uid,
                       .host_gid = privileged_ ? uid : ::getegid(),
+                      .opens_tls = opens_tls(spec),
+                      .bundle = replaced_bundle(spec),
                       .sources = std::move(mounts.sources)});
 }
 
@@ -329,13 +332,14 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                        .privileged = privileged_},
                       std::move(uid), spares_.take(), spec.ends_with_server);
     // The user before the sessions': of no session and, as the whole range, of no account.
-    const auto proxy =
-        start_session_proxy(settings_.proxy_program, spec,
-                            privileged_ ? settings_.uid_base - 1 : nobody, launch.socket_path);
+    const auto proxy = start_session_proxy(settings_.proxy_program, spec,
+                                           privileged_ ? settings_.uid_base - 1 : nobody,
+                                           launch.socket_path, settings_.certificates);
+    const auto certificates = trust_files(proxy.authority, settings_.certificates);
     const auto result = launchers_.launch(
         std::move(launcher), launch,
-        {.lifetime = creation.lifetime(), .lock = spec.lock, .proxy = proxy.get()},
-        [&] { return creation.make(launch, spec.generation); },
+        {.lifetime = creation.lifetime(), .lock = spec.lock, .proxy = proxy.session.get()},
+        [&] { return creation.make(launch, spec.generation, certificates); },
         // Nothing runs in a guest that nobody is connected to.
         [&] { programs->covers.require(begun); });
     if (!result.ok) {

@@ -13,6 +13,9 @@ struct Settings {
     std::string guest_program;    ///< the installed berth-guest
     std::string launcher_program; ///< the installed berth-launcher
     std::string proxy_program;    ///< the installed berth-proxy, of filtered networks
+    /// Who certifies the servers to which proxies open TLS, a file (SSL_CERT_FILE); empty: whom
+    /// this host trusts.
+    std::string certificates{};
     /// The guest is the one that the launcher has in it, a program start less, where this host
     /// allows that; guest_program only elsewhere.
     bool guest_in_launcher = false;

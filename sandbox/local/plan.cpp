@@ -1,8 +1,10 @@
 #include "sandbox/local/plan.hpp"
 
+#include "sandbox/command_environment.hpp"
 #include "sandbox/local/cgroup_files.hpp"
 #include "sandbox/local/environment.hpp"
 #include "sandbox/local/etc_files.hpp"
+#include "sandbox/local/session_folder.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "sandbox/spec_for_guest.hpp"
 
@@ -30,6 +32,19 @@ std::vector<Bind> session_binds(const std::string& folder)
         {.source = folder + "/run", .target = "/run", .writable = true, .late = true},
         {.source = folder + "/machine-id", .target = "/etc/machine-id", .late = true},
     };
+}
+
+std::vector<Bind> trust_binds(const PlanInput& input)
+{
+    const auto folder = input.folder + '/' + certificates_folder;
+    std::vector<Bind> binds{
+        {.source = folder, .target = std::string(inner_certificates), .late = true}};
+    if (!input.bundle.empty()) {
+        binds.push_back({.source = folder + '/' + sandbox::all_authorities_file,
+                         .target = input.bundle,
+                         .late = true});
+    }
+    return binds;
 }
 
 std::vector<Bind> user_binds(const PlanInput& input)
@@ -78,7 +93,7 @@ protocol::GuestConfig guest_config(const PlanInput& input)
         (mount.writable ? config.writable_roots : config.read_only_mounts).push_back(mount.target);
         config.refuse_setid = config.refuse_setid || mount.writable;
     }
-    config.environment = command_environment(spec.environment, spec.network);
+    config.environment = command_environment(spec.environment, spec.network, input.opens_tls);
     config.spill_directory = "/var/tmp/berth";
     // The kernel counts these per user namespace: the host's processes of the same uid do not
     // count.
@@ -120,6 +135,9 @@ RootParts base_parts(const HostFiles& host, sandbox::Network network,
     parts.directories = {
         "/mnt", "/srv",     "/root", "/dev/empty",           "/dev/pts", "/dev/shm", "/proc",
         "/tmp", "/var/tmp", "/run",  std::string(inner_home)};
+    if (network == sandbox::Network::filtered) {
+        parts.directories.emplace_back(inner_certificates);
+    }
     parts.binds = host.binds;
     parts.files = generated_etc_files(network, resolv_conf);
     append(parts.files, substitute_programs());
@@ -157,6 +175,9 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.shm_size = spec.limits.memory / 2;
     plan.base = input.ahead.base;
     plan.binds = session_binds(input.folder);
+    if (input.opens_tls) {
+        append(plan.binds, trust_binds(input));
+    }
     append(plan.binds, user_binds(input));
     plan.cgroup = cgroup_spec(input.cgroups, input.spec.limits);
     plan.cgroup.name = input.cgroup;

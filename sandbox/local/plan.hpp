@@ -26,6 +26,10 @@ struct PlanInput {
     bool privileged = false;
     unsigned host_uid = 0;
     unsigned host_gid = 0;
+    /// The proxy opens TLS: the machine is shown the folder of what it trusts, `bundle` of it also
+    /// in the place of the host's own, where that has one (HostBundle::usual_path).
+    bool opens_tls = false;
+    std::string bundle{};
     std::map<std::string, FileId> sources; ///< of the spec's mounts, as they were checked
 };
 

@@ -111,10 +111,11 @@ SessionFolder::SessionFolder(const std::string& state, const std::string& name, 
 void SessionFolder::prepare(uid_t uid, gid_t gid, SpareFolder* spare) const
 {
     if (!remove_temporary()) {
-        throw Error(ErrorCode::sandbox_unavailable,
-                    "the temporary files of the session's last machine, in " + path_ +
-                        ", cannot be removed",
-                    "remove tmp, var-tmp, run, machine-id and home.removed there by hand");
+        throw Error(
+            ErrorCode::sandbox_unavailable,
+            "the temporary files of the session's last machine, in " + path_ +
+                ", cannot be removed",
+            "remove tmp, var-tmp, run, machine-id, certificates and home.removed there by hand");
     }
     const auto had = [&](const char* part) { return spare != nullptr && spare->give(part, fd()); };
     const auto owner = owner_of(folder_.get(), home_part);
@@ -151,6 +152,21 @@ void SessionFolder::prepare(uid_t uid, gid_t gid, SpareFolder* spare) const
     }
 }
 
+void SessionFolder::add_certificates(
+    const std::vector<std::pair<std::string, std::string>>& files) const
+{
+    constexpr Part part{certificates_folder, 0755};
+    make_part(folder_.get(), part);
+    const UniqueFd folder(
+        ::openat(folder_.get(), part.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!folder || ::fchmod(folder.get(), part.mode) != 0) {
+        throw_errno("open the folder of certificates");
+    }
+    for (const auto& [name, content] : files) {
+        write_readable(folder.get(), name.c_str(), content);
+    }
+}
+
 bool SessionFolder::is_name(const std::string& name)
 {
     constexpr std::size_t longest = 128;
@@ -182,6 +198,7 @@ bool SessionFolder::remove_temporary() const noexcept
 {
     bool removed = remove_tree(folder_.get(), removed_home);
     removed = remove_tree(folder_.get(), machine_id_name) && removed;
+    removed = remove_tree(folder_.get(), certificates_folder) && removed;
     for (const auto& part : temporary_parts) {
         removed = remove_tree(folder_.get(), part.name) && removed;
     }

@@ -7,6 +7,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -18,6 +20,9 @@ class SpareFolder;
 ///
 ///     home     kept between machines
 ///     tmp, var-tmp, run, machine-id     made anew for each machine
+///     certificates     so too, of one whose proxy opens TLS
+inline constexpr const char* certificates_folder = "certificates";
+
 class SessionFolder {
   public:
     /// Makes the folder when missing. `state` is the path of the state directory, which must exist.
@@ -40,6 +45,10 @@ class SessionFolder {
     /// ids; of `spare`, as far as that goes. Throws Error(sandbox_unavailable) when what is there
     /// cannot be used.
     void prepare(uid_t uid, gid_t gid, SpareFolder* spare = nullptr) const;
+
+    /// After prepare(): the folder of certificates, with files that anybody may read and nobody
+    /// write, by name. Throws std::system_error.
+    void add_certificates(const std::vector<std::pair<std::string, std::string>>& files) const;
 
     [[nodiscard]] bool has_home() const;
 

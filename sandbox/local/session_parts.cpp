@@ -40,17 +40,21 @@ void give_part(int folder, const Part& part, uid_t uid, gid_t gid)
     }
 }
 
+void write_readable(int folder, const char* name, std::string_view content)
+{
+    const UniqueFd file(::openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
+    if (!file) {
+        throw_errno(std::string("make the file ") + name);
+    }
+    write_full(file.get(), content);
+    if (::fchmod(file.get(), 0444) != 0) {
+        throw_errno(std::string("let the file be read ") + name);
+    }
+}
+
 void make_machine_id(int folder)
 {
-    const UniqueFd file(
-        ::openat(folder, machine_id_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0444));
-    if (!file) {
-        throw_errno("make the machine-id");
-    }
-    write_full(file.get(), random_hex(16) + "\n");
-    if (::fchmod(file.get(), 0444) != 0) { // whatever the server's umask: it is read inside
-        throw_errno("let the machine-id be read");
-    }
+    write_readable(folder, machine_id_name, random_hex(16) + "\n");
 }
 
 void make_outputs(int folder)

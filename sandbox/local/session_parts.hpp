@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -28,6 +29,9 @@ void make_part(int folder, const Part& part);
 
 /// Makes it the session's. Throws std::system_error.
 void give_part(int folder, const Part& part, uid_t uid, gid_t gid);
+
+/// A new file that is read inside, whatever the server's umask. Throws std::system_error.
+void write_readable(int folder, const char* name, std::string_view content);
 
 /// machine-id(5): of 32 hexadecimal digits, and no other machine's. Throws std::system_error.
 void make_machine_id(int folder);

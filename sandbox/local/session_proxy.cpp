@@ -10,6 +10,7 @@
 #include "sandbox/filter/policy.hpp"
 #include "sandbox/filter/secret_rule.hpp"
 #include "sandbox/local/proxy_secrets.hpp"
+#include "sandbox/local/trust_files.hpp"
 #include "sandbox/placeholder.hpp"
 #include "sandbox/protocol/wire.hpp"
 
@@ -74,8 +75,21 @@ std::string hear(int pipe)
 
 } // namespace
 
-UniqueFd start_session_proxy(const std::string& program, const sandbox::MachineSpec& spec,
-                             std::uint32_t user, const std::string& socket_path)
+bool opens_tls(const sandbox::MachineSpec& spec)
+{
+    return std::ranges::any_of(spec.filter.secrets, [](const std::string& text) {
+        return filter::parse_secret_rule(text).place.is_tls;
+    });
+}
+
+std::string replaced_bundle(const sandbox::MachineSpec& spec)
+{
+    return opens_tls(spec) && spec.template_name.empty() ? find_host_bundle({}).usual_path : "";
+}
+
+SessionProxy start_session_proxy(const std::string& program, const sandbox::MachineSpec& spec,
+                                 std::uint32_t user, const std::string& socket_path,
+                                 const std::string& certificates)
 {
     if (spec.network != sandbox::Network::filtered) {
         return {};
@@ -85,7 +99,8 @@ UniqueFd start_session_proxy(const std::string& program, const sandbox::MachineS
                                 .inner = spec.filter.inner,
                                 .user = user,
                                 .server = ::geteuid(),
-                                .secrets = withheld_of(spec)};
+                                .secrets = withheld_of(spec),
+                                .certificates = certificates};
     UniqueFd secrets;
     if (!policy.secrets.empty()) {
         secrets = listen_unix(secrets_socket_of(socket_path));
@@ -115,12 +130,12 @@ UniqueFd start_session_proxy(const std::string& program, const sandbox::MachineS
         throw no_proxy(program + ": " + error.code().message());
     }
     output.write.reset();
-    const auto said = hear(output.read.get());
+    auto said = hear(output.read.get());
     process.end(); // what is the server's child of it has ended by itself, or is of no use
-    if (said != std::string(1, filter::ready)) {
+    if (!said.starts_with(filter::ready) || (said.size() > 1) != opens_tls(spec)) {
         throw no_proxy(said.empty() ? "it ended without a word" : visible(said));
     }
-    return sessions;
+    return {.session = std::move(sessions), .authority = said.substr(1)};
 }
 
 } // namespace berth::local

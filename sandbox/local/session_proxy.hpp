@@ -8,13 +8,25 @@
 
 namespace berth::local {
 
+struct SessionProxy {
+    UniqueFd session;      ///< the session's end of it, for the launch; empty: there is none
+    std::string authority; ///< in PEM, where it opens TLS; else empty
+};
+
+/// Whether the proxy of such a machine opens TLS.
+[[nodiscard]] bool opens_tls(const sandbox::MachineSpec& spec);
+
+/// PlanInput::bundle: of a machine that opens TLS and has this host's programs.
+[[nodiscard]] std::string replaced_bundle(const sandbox::MachineSpec& spec);
+
 /// Starts the proxy of a session whose network is filtered (filter/policy.hpp). It outlives this
-/// server and ends when what is returned is closed everywhere: the session's end of it, for the
-/// launch. Empty for another network. `user`: whom it becomes where it is started by root.
-/// `socket_path`: of the guest, beside which it takes secrets. Throws Error(sandbox_unavailable)
+/// server and ends when the session's end is closed everywhere. None for another network. `user`:
+/// whom it becomes where it is started by root. `socket_path`: of the guest, beside which it takes
+/// secrets. `certificates`: filter::Policy::certificates. Throws Error(sandbox_unavailable)
 /// where it does not start.
-[[nodiscard]] UniqueFd start_session_proxy(const std::string& program,
-                                           const sandbox::MachineSpec& spec, std::uint32_t user,
-                                           const std::string& socket_path);
+[[nodiscard]] SessionProxy start_session_proxy(const std::string& program,
+                                               const sandbox::MachineSpec& spec, std::uint32_t user,
+                                               const std::string& socket_path,
+                                               const std::string& certificates);
 
 } // namespace berth::local

@@ -38,6 +38,7 @@ json encode_conditions(const Conditions& made)
             {"filter",
              {{"allow", made.filter.allow},
               {"deny", made.filter.deny},
+              {"intercept", made.filter.intercept},
               {"private", made.filter.inner},
               {"secret", made.filter.secrets}}},
             {"path_policy", made.path_policy},
@@ -92,6 +93,7 @@ Conditions decode_conditions(const json& value)
         filter->at("allow").get_to(made.filter.allow);
         filter->at("deny").get_to(made.filter.deny);
         filter->at("private").get_to(made.filter.inner);
+        made.filter.intercept = filter->value("intercept", false);
         made.filter.secrets = filter->value("secret", made.filter.secrets); // earlier: none
     }
     value.at("path_policy").get_to(made.path_policy);

@@ -80,11 +80,12 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 {
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 24> same{{
+    const std::array<std::pair<std::string_view, bool>, 25> same{{
         {"e2b.allow_out", settings.outbound.allow == made.outbound.allow},
         {"e2b.deny_out", settings.outbound.deny == made.outbound.deny},
         {"filter.allow", settings.filter.allow == made.filter.allow},
         {"filter.deny", settings.filter.deny == made.filter.deny},
+        {"filter.intercept", settings.filter.intercept == made.filter.intercept},
         {"filter.private", settings.filter.inner == made.filter.inner},
         {"filter.secret", settings.filter.secrets == made.filter.secrets},
         {"local.cpus", wanted.cpus == limits.cpus},
@@ -119,9 +120,10 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 
 bool need_another(const Settings& settings, const Conditions& made)
 {
-    constexpr std::array<std::string_view, 8> fixed{
-        "filter.allow", "filter.deny", "filter.private", "filter.secret",
-        "mount",        "network",     "path_policy",    "template"};
+    constexpr std::array<std::string_view, 9> fixed{
+        "filter.intercept", "filter.allow",  "filter.deny",
+        "filter.private",   "filter.secret", "mount",
+        "network",          "path_policy",   "template"};
     const auto keys = differences(settings, made);
     return !excess(settings, made).empty() ||
            std::find_first_of(keys.begin(), keys.end(), fixed.begin(), fixed.end()) != keys.end();

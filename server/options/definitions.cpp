@@ -28,8 +28,9 @@ constexpr std::array table = {
     Definition{"exec.timeout", Kind::duration, "120s", second, 24 * hour, "", false, "timeout of a command that names none"},
     Definition{"filter.allow", Kind::list, "", 0, 0, "", false, "names, addresses and ranges that a sandbox may reach with --network filtered, each with its ports: example.com, *.example.com:443, 203.0.113.0/24:8000-8100; without ports 80 and 443"},
     Definition{"filter.deny", Kind::list, "", 0, 0, "", false, "what it may not, though it be allowed; without ports on none"},
+    Definition{"filter.intercept", Kind::boolean, "false", 0, 0, "", false, "the proxy opens TLS to the places that filter.secret names with https://, and to no other, with certificates of the session's own"},
     Definition{"filter.private", Kind::list, "", 0, 0, "", false, "ranges of loopback and of private networks that what is allowed may be in; else no address of theirs is reached"},
-    Definition{"filter.secret", Kind::list, "", 0, 0, "", false, "NAME=https://HOST or NAME=http://HOST, with :PORT: the secret NAME goes to that place alone, put in by the proxy; commands have a placeholder of it"},
+    Definition{"filter.secret", Kind::list, "", 0, 0, "", false, "NAME=https://HOST (with filter.intercept) or NAME=http://HOST, with :PORT: the secret NAME goes to that place alone, put in by the proxy; commands have a placeholder of it"},
     Definition{"glob.limit", Kind::number, "1000", 1, 100'000, "", false, "paths in a result"},
     Definition{"grep.limit", Kind::number, "250", 1, 100'000, "", false, "matches in a result"},
     Definition{"grep.line", Kind::number, "500", 20, 10'000, "", false, "characters shown of a line"},
@@ -110,7 +111,7 @@ constexpr std::array others = {
     OtherVariable{"E2B_SANDBOX_URL", "where all of E2B's sandboxes are reached; default: each at its own name"},
     OtherVariable{"HTTPS_PROXY", "on the way to E2B; HTTP_PROXY for addresses with http://"},
     OtherVariable{"NO_PROXY", "names that are reached without"},
-    OtherVariable{"SSL_CERT_FILE", "certificates that E2B's is checked against; default: this host's"},
+    OtherVariable{"SSL_CERT_FILE", "certificates that E2B's is checked against, and those of servers to which the proxy opens TLS; default: this host's"},
 };
 // clang-format on
 

@@ -38,13 +38,14 @@ constexpr std::array<std::string_view, 19> of_tools{
 };
 
 /// What session::with_later() takes.
-constexpr std::array<std::string_view, 31> of_machines{
+constexpr std::array<std::string_view, 32> of_machines{
     "allowed_mount_roots",
     "default_workspace",
     "e2b.allow_out",
     "e2b.deny_out",
     "filter.allow",
     "filter.deny",
+    "filter.intercept",
     "filter.private",
     "filter.secret",
     "local.cpus",

@@ -88,12 +88,13 @@ void require_rules(std::string_view key, const RawValue& raw, sandbox::Network n
 void require_usable(const filter::SecretRule& rule, const sandbox::Filter& network)
 {
     const auto place = rule.place.to_text();
-    if (rule.place.is_tls) {
+    if (rule.place.is_tls && !network.intercept) {
         throw Error(ErrorCode::invalid_argument,
                     "the secret " + rule.name + " can never go to " + place +
                         ": TLS is not opened, so the proxy sees no request there",
-                    "Name a place with http://, or leave it out: commands have the value itself "
-                    "then.");
+                    "Say filter.intercept = true, with which the proxy opens TLS to what "
+                    "filter.secret names with https:// (docs/configuration.md says what that "
+                    "breaks), or leave it out: commands have the value itself then.");
     }
     const filter::Rules rules(network.allow, network.deny, network.inner);
     if (const auto denial = rules.judge(rule.place.target)) {
@@ -144,7 +145,8 @@ sandbox::Filter pick_filter(const Layers& layers, const Given& given, sandbox::N
     sandbox::Filter filter{.allow = layers.raw("filter.allow").items,
                            .deny = layers.raw("filter.deny").items,
                            .inner = layers.raw("filter.private").items,
-                           .secrets = layers.raw("filter.secret").items};
+                           .secrets = layers.raw("filter.secret").items,
+                           .intercept = layers.boolean("filter.intercept")};
     if (given.only_looks) {
         return filter;
     }

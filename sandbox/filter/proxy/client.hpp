@@ -7,11 +7,15 @@
 
 namespace berth::filter {
 
+class Interception;
+
 /// What connections of a session are served by. Outlives them.
 struct Service {
     const Rules& rules;
     const SecretBook& secrets;
     const Reporter& reporter;
+    /// Null: TLS is opened to no place.
+    const Interception* interception = nullptr;
 };
 
 /// Serves one connection of the sandbox to its end: HTTP, CONNECT or SOCKS 5, as its first byte

@@ -31,9 +31,11 @@ constexpr std::size_t longest_question = 1500;
 class Session {
   public:
     Session(const SessionSockets& sockets, const Rules& rules, const SecretBook& secrets,
-            int control) noexcept
-        : sockets_(sockets), reporter_(control),
-          service_{.rules = rules, .secrets = secrets, .reporter = reporter_},
+            const Interception* interception, int control) noexcept
+        : sockets_(sockets), reporter_(control), service_{.rules = rules,
+                                                          .secrets = secrets,
+                                                          .reporter = reporter_,
+                                                          .interception = interception},
           freed_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
     {
         if (!freed_) {
@@ -144,9 +146,9 @@ SessionSockets receive_sockets(int control)
 }
 
 void serve_session(int control, const SessionSockets& sockets, const Rules& rules,
-                   const SecretBook& secrets) noexcept
+                   const SecretBook& secrets, const Interception* interception) noexcept
 {
-    Session session(sockets, rules, secrets, control);
+    Session session(sockets, rules, secrets, interception, control);
     for (;;) {
         const int connections = session.has_room() ? sockets.connections.get() : -1;
         std::array<pollfd, 4> waiting{{{control, POLLIN, 0},

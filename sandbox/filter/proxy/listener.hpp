@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/unique_fd.hpp"
+#include "sandbox/filter/proxy/interception.hpp"
 #include "sandbox/filter/rules.hpp"
 #include "sandbox/filter/secret_book.hpp"
 
@@ -23,7 +24,9 @@ struct SessionSockets {
 
 /// Serves them, each connection by a thread, and ends the process when the guest has ended: what it
 /// was given is in use by these threads to the last.
+/// `interception`: may be null.
 [[noreturn]] void serve_session(int control, const SessionSockets& sockets, const Rules& rules,
-                                const SecretBook& secrets) noexcept;
+                                const SecretBook& secrets,
+                                const Interception* interception) noexcept;
 
 } // namespace berth::filter

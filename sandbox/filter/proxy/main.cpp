@@ -6,6 +6,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/filter/policy.hpp"
 #include "sandbox/filter/proxy/confinement.hpp"
+#include "sandbox/filter/proxy/interception.hpp"
 #include "sandbox/filter/proxy/listener.hpp"
 #include "sandbox/filter/proxy/secret_intake.hpp"
 #include "sandbox/filter/rules.hpp"
@@ -15,6 +16,7 @@
 #include <csignal>
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -50,9 +52,10 @@ void leave_parent()
     }
 }
 
-void tell_ready()
+void tell_ready(const filter::Interception* interception)
 {
-    write_full(STDOUT_FILENO, std::string(1, filter::ready));
+    write_full(STDOUT_FILENO, std::string(1, filter::ready) +
+                                  (interception == nullptr ? "" : interception->authority()));
     const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
     if (!null || ::dup2(null.get(), STDOUT_FILENO) < 0) {
         throw_errno("close the standard output");
@@ -64,6 +67,11 @@ void run()
     const auto policy = read_policy();
     const filter::Rules rules(policy.allow, policy.deny, policy.inner);
     filter::SecretBook secrets(policy.secrets);
+    // Before it is confined: SSL_CERT_FILE may be root's.
+    const auto opened = secrets.tls_places();
+    const auto interception =
+        opened.empty() ? nullptr
+                       : std::make_unique<filter::Interception>(opened, policy.certificates);
     const UniqueFd intake(secrets.is_empty() ? -1 : filter::secrets_fd);
     if (::fcntl(filter::control_fd, F_SETFD, FD_CLOEXEC) != 0) {
         throw_errno("take the control socket");
@@ -73,7 +81,7 @@ void run()
     (void)!::chdir("/");
     filter::confine_proxy(policy.user);
     leave_parent();
-    tell_ready();
+    tell_ready(interception.get());
     const auto sockets = filter::receive_sockets(filter::control_fd);
     if (!sockets.connections) {
         return;
@@ -81,7 +89,7 @@ void run()
     if (intake) {
         std::thread([&] { filter::take_secrets(intake.get(), policy.server, secrets); }).detach();
     }
-    filter::serve_session(filter::control_fd, sockets, rules, secrets);
+    filter::serve_session(filter::control_fd, sockets, rules, secrets, interception.get());
 }
 
 } // namespace

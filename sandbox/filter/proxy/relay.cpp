@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <poll.h>
-#include <sys/socket.h>
 
 namespace berth::filter {
 namespace {
@@ -26,7 +25,7 @@ constexpr std::chrono::seconds patience_with_hello{30};
 /// One direction.
 class Flow {
   public:
-    Flow(int from, int to, std::string pending, std::optional<std::uint64_t> most)
+    Flow(Stream& from, Stream& to, std::string pending, std::optional<std::uint64_t> most)
         : from_(from), to_(to), pending_(std::move(pending)), most_(most)
     {
         limit();
@@ -51,27 +50,28 @@ class Flow {
     [[nodiscard]] bool read()
     {
         std::array<char, buffer_size> buffer; // NOLINT(*-member-init): what was written to is read
-        const ssize_t size = ::recv(from_, buffer.data(), buffer.size(), 0);
-        if (size > 0) {
-            pending_.append(buffer.data(), static_cast<std::size_t>(size));
+        const auto [outcome, size] = from_.receive(buffer);
+        if (outcome == Stream::Outcome::moved) {
+            pending_.append(buffer.data(), size);
             limit();
-            return true;
-        }
-        if (size == 0) {
+        } else if (outcome == Stream::Outcome::ended) {
             ended_ = true;
             finish();
-            return true;
+        } else if (outcome == Stream::Outcome::cut) {
+            // What came goes on, but not as if it were all: whoever gets it hears no end either.
+            ended_ = true;
+            cut_ = true;
         }
-        return errno == EAGAIN || errno == EINTR;
+        return outcome != Stream::Outcome::broken;
     }
 
     [[nodiscard]] bool write()
     {
-        const ssize_t size = ::send(to_, pending_.data(), pending_.size(), MSG_NOSIGNAL);
-        if (size < 0) {
-            return errno == EAGAIN || errno == EINTR;
+        const auto [outcome, size] = to_.send(pending_);
+        if (outcome != Stream::Outcome::moved) {
+            return outcome == Stream::Outcome::later;
         }
-        pending_.erase(0, static_cast<std::size_t>(size));
+        pending_.erase(0, size);
         finish();
         return true;
     }
@@ -98,19 +98,20 @@ class Flow {
     void finish()
     {
         counted_ = pending_.size();
-        if (is_done() && !limited_) {
-            (void)::shutdown(to_, SHUT_WR);
+        if (is_done() && !limited_ && !cut_) {
+            to_.end();
         }
     }
 
-    int from_;
-    int to_;
+    Stream& from_;
+    Stream& to_;
     std::string pending_;
     std::optional<std::uint64_t> most_;
     std::size_t counted_ = 0; ///< of pending_, against most_
     bool held_ = false;
     bool ended_ = false;
     bool limited_ = false;
+    bool cut_ = false;
 };
 
 short events_of(const Flow& reads, const Flow& writes)
@@ -120,16 +121,23 @@ short events_of(const Flow& reads, const Flow& writes)
 }
 
 /// Of a side of which nothing is wanted its end would be told again and again.
-pollfd waiting_for(int fd, short events)
+pollfd waiting_for(const Stream& stream, short events)
 {
-    return {events == 0 ? -1 : fd, events, 0};
+    return {events == 0 ? -1 : stream.descriptor(), stream.events(events), 0};
 }
 
-bool move(Flow& reads, Flow& writes, short happened)
+bool has_more(const Flow& reads, const Stream& stream)
 {
-    constexpr int readable = POLLIN | POLLHUP | POLLERR;
+    return reads.wants_input() && stream.has_more();
+}
+
+bool move(Flow& reads, Flow& writes, const Stream& stream, short happened)
+{
+    // What waits to be received may wait for room to send (Stream::events).
+    const int readable = POLLHUP | POLLERR | stream.events(POLLIN);
     constexpr int writable = POLLOUT | POLLHUP | POLLERR;
-    return (!reads.wants_input() || (happened & readable) == 0 || reads.read()) &&
+    const bool reads_now = (happened & readable) != 0 || stream.has_more();
+    return (!reads.wants_input() || !reads_now || reads.read()) &&
            (!writes.wants_output() || (happened & writable) == 0 || writes.write());
 }
 
@@ -148,14 +156,14 @@ std::optional<protocol::Denial> decide(Flow& up, const Target& target)
 
 std::optional<protocol::Denial> relay(Relayed relayed)
 {
-    Flow up(relayed.client, relayed.server, std::move(relayed.from_client),
-            relayed.most_from_client);
-    Flow down(relayed.server, relayed.client, {}, std::nullopt);
-    up.set_held(relayed.tunnel != nullptr);
+    auto& [client, server, from_client, most_from_client, tunnel] = relayed;
+    Flow up(client, server, std::move(from_client), most_from_client);
+    Flow down(server, client, {}, std::nullopt);
+    up.set_held(tunnel != nullptr);
     Deadline hello;
     for (;;) {
-        if (relayed.tunnel != nullptr) {
-            if (auto denial = decide(up, *relayed.tunnel)) {
+        if (tunnel != nullptr) {
+            if (auto denial = decide(up, *tunnel)) {
                 return denial;
             }
         }
@@ -167,18 +175,19 @@ std::optional<protocol::Denial> relay(Relayed relayed)
         if (down.is_done()) {
             return std::nullopt; // nobody answers any more what is still to be sent
         }
-        const auto silence = Deadline::after(up.is_done() && !relayed.most_from_client
+        const auto silence = Deadline::after(up.is_done() && !most_from_client
                                                  ? std::chrono::nanoseconds(patience_without_client)
                                                  : std::chrono::nanoseconds(longest_silence));
-        std::array<pollfd, 2> waiting{waiting_for(relayed.client, events_of(up, down)),
-                                      waiting_for(relayed.server, events_of(down, up))};
+        std::array<pollfd, 2> waiting{waiting_for(client, events_of(up, down)),
+                                      waiting_for(server, events_of(down, up))};
+        const bool is_ready = has_more(up, client) || has_more(down, server);
         const int count = ::poll(waiting.data(), waiting.size(),
-                                 Deadline::earlier(hello, silence).poll_timeout());
-        if (count == 0 || (count < 0 && errno != EINTR)) {
+                                 is_ready ? 0 : Deadline::earlier(hello, silence).poll_timeout());
+        if ((count == 0 && !is_ready) || (count < 0 && errno != EINTR)) {
             return std::nullopt;
         }
-        if (count > 0 &&
-            (!move(up, down, waiting[0].revents) || !move(down, up, waiting[1].revents))) {
+        if (count >= 0 && (!move(up, down, client, waiting[0].revents) ||
+                           !move(down, up, server, waiting[1].revents))) {
             return std::nullopt;
         }
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/filter/proxy/stream.hpp"
 #include "sandbox/filter/rules.hpp"
 #include "sandbox/protocol/messages.hpp"
 
@@ -11,8 +12,8 @@ namespace berth::filter {
 
 /// What is relayed between a client and the server that was dialled for it.
 struct Relayed {
-    int client = -1; ///< both non-blocking
-    int server = -1;
+    Stream& client;
+    Stream& server;
     std::string from_client; ///< has come already
     /// So much more goes to the server, nothing after that; nothing: until the client's end.
     std::optional<std::uint64_t> most_from_client;

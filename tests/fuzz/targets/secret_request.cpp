@@ -66,6 +66,12 @@ BERTH_FUZZ_TARGET(secret_request)
     if (end == std::string_view::npos) {
         return;
     }
+    const auto target = target_of("b.example", 443);
+    try {
+        check(read_request_to(input.substr(0, end), target.value()), book, /*is_tls=*/true);
+    } catch (const BadRequest& bad) {
+        require(bad.status >= 400 && bad.status < 600 && !bad.reason.empty(), "a request is wrong");
+    }
     try {
         const auto request = read_request(input.substr(0, end));
         if (request.form == Request::Form::plain) {

@@ -181,6 +181,32 @@ TEST_CASE("a secret goes to its own place, and elsewhere not even its placeholde
     CHECK(other.heard().empty());
 }
 
+TEST_CASE(
+    "plain HTTP in a tunnel to the place of a secret is read for it, and other tunnels are not")
+{
+    OneServer server("HTTP/1.1 200 OK\r\n\r\n");
+    OneServer other("");
+    SecretBook secrets(
+        {{.name = "TOKEN", .placeholder = "PLACE", .places = {"http://" + server.address()}}});
+    secrets.set("TOKEN", "s3cret");
+    const auto get = [](const std::string& connected, const std::string& host) {
+        return "CONNECT " + connected + " HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: " + host +
+               "\r\nX: PLACE\r\n\r\n";
+    };
+    (void)served(open_loopback(), get(server.address(), server.address()), secrets);
+    CHECK(server.heard() == "GET / HTTP/1.1\r\nHost: " + server.address() +
+                                "\r\nConnection: close\r\nX: s3cret\r\n\r\n");
+    (void)served(open_loopback(), get(other.address(), server.address()), secrets);
+    CHECK(other.heard() == "GET / HTTP/1.1\r\nHost: " + server.address() + "\r\nX: PLACE\r\n\r\n");
+    OneServer third("");
+    SecretBook of_third(
+        {{.name = "TOKEN", .placeholder = "PLACE", .places = {"http://" + third.address()}}});
+    of_third.set("TOKEN", "s3cret");
+    const auto got = served(open_loopback(), get(third.address(), server.address()), of_third);
+    CHECK(got.denied == "request");
+    CHECK(third.heard().empty());
+}
+
 TEST_CASE("SOCKS")
 {
     OneServer server("");

@@ -118,3 +118,33 @@ TEST_CASE("what servers may read in two ways is not taken")
     CHECK(status_of(get + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n") ==
           501);
 }
+
+TEST_CASE("a request inside of a tunnel goes where the tunnel goes")
+{
+    const auto target = berth::filter::target_of("a.example", 8443).value();
+    const auto request = berth::filter::read_request_to(
+        "GET /x?y#z HTTP/1.1\r\nHost: A.example:8443\r\nConnection: keep-alive\r\nX: 1\r\n\r\n",
+        target);
+    CHECK(berth::filter::head_of(request) ==
+          "GET /x?y HTTP/1.1\r\nHost: A.example:8443\r\nConnection: close\r\nX: 1\r\n\r\n");
+    CHECK(request.target.to_text() == "a.example:8443");
+    for (const std::string head :
+         {"GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: b.example:8443\r\n\r\n",
+          "GET / HTTP/1.1\r\nHost: a.example:443\r\n\r\n",
+          "GET / HTTP/1.1\r\nHost: a.example:8443\r\nHost: a.example:8443\r\n\r\n",
+          "GET / HTTP/1.1\r\nHost: a.example:8443\r\nHost: b.example\r\n\r\n",
+          "GET / HTTP/1.1\r\nHost: a.example:8443, b.example\r\n\r\n",
+          "GET / HTTP/1.1\r\nHost:\r\n\r\n",
+          "GET https://a.example:8443/ HTTP/1.1\r\nHost: a.example:8443\r\n\r\n",
+          "GET http://b.example/ HTTP/1.1\r\nHost: a.example:8443\r\n\r\n",
+          "CONNECT /x HTTP/1.1\r\nHost: a.example:8443\r\n\r\n",
+          "OPTIONS * HTTP/1.1\r\nHost: a.example:8443\r\n\r\n"}) {
+        CAPTURE(head);
+        try {
+            (void)berth::filter::read_request_to(head, target);
+            FAIL("it was taken");
+        } catch (const BadRequest& bad) {
+            CHECK((bad.status == 400 || bad.status == 421));
+        }
+    }
+}

@@ -14,7 +14,7 @@ using namespace berth::local;
 namespace {
 
 LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged,
-                    const CgroupLayout& cgroups = {})
+                    const CgroupLayout& cgroups = {}, bool opens_tls = false)
 {
     static const HostFiles host{.binds = {{.source = "/usr", .target = "/usr"}},
                                 .links = {{"/bin", "usr/bin"}},
@@ -30,7 +30,9 @@ LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged,
          .guest_program = "/guest",
          .privileged = privileged,
          .host_uid = 5,
-         .host_gid = 6});
+         .host_gid = 6,
+         .opens_tls = opens_tls,
+         .bundle = opens_tls ? "/etc/ssl/certs/ca-certificates.crt" : ""});
 }
 
 } // namespace
@@ -80,6 +82,34 @@ TEST_CASE("what is shown of /etc is not made a second time")
     files.links.clear();
     files.binds = {{.source = "/t/etc/os-release", .target = "/etc/os-release"}};
     CHECK(made() == 0);
+}
+
+TEST_CASE("where TLS is opened programs are shown whom to trust")
+{
+    sandbox::MachineSpec spec;
+    spec.network = sandbox::Network::filtered;
+    const auto shows = [](const LaunchSpec& plan, const std::string& source,
+                          const std::string& target) {
+        return std::ranges::any_of(plan.binds, [&](const Bind& bind) {
+            return bind.source == source && bind.target == target && !bind.writable && bind.late;
+        });
+    };
+    const std::string folder = "/state/sessions/x/certificates";
+    const auto plan = plan_for(spec, true, {}, /*opens_tls=*/true);
+    CHECK(shows(plan, folder, "/etc/berth/certificates"));
+    CHECK(shows(plan, folder + "/authorities.pem", "/etc/ssl/certs/ca-certificates.crt"));
+    const auto& environment = plan.guest.environment;
+    for (const char* name :
+         {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "REQUESTS_CA_BUNDLE", "PIP_CERT"}) {
+        CHECK(environment.at(name) == "/etc/berth/certificates/authorities.pem");
+    }
+    CHECK(environment.at("NODE_EXTRA_CA_CERTS") == "/etc/berth/certificates/authority.pem");
+    CHECK(environment.at("JAVA_TOOL_OPTIONS")
+              .ends_with(" -Djavax.net.ssl.trustStore=/etc/berth/certificates/authorities.jks "
+                         "-Djavax.net.ssl.trustStoreType=JKS"));
+    const auto without = plan_for(spec, true);
+    CHECK_FALSE(shows(without, folder, "/etc/berth/certificates"));
+    CHECK_FALSE(without.guest.environment.contains("SSL_CERT_FILE"));
 }
 
 TEST_CASE("without a pids cgroup the kernel's own count takes its place")

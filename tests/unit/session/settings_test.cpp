@@ -28,6 +28,7 @@ TEST_SUITE("session/settings")
         const std::vector<Change> changes{
             {"filter.allow", [](Settings& settings) { settings.filter.allow = {"pypi.org"}; }},
             {"filter.deny", [](Settings& settings) { settings.filter.deny = {"pypi.org"}; }},
+            {"filter.intercept", [](Settings& settings) { settings.filter.intercept = true; }},
             {"filter.private", [](Settings& settings) { settings.filter.inner = {"10.0.0.1"}; }},
             {"filter.secret",
              [](Settings& settings) { settings.filter.secrets = {"T=http://a.example"}; }},

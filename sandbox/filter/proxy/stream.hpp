@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace berth::filter {
+
+/// A connection of which bytes are moved without waiting. The descriptor stays the caller's. Used
+/// by one thread.
+class Stream {
+  public:
+    enum class Outcome : std::uint8_t {
+        moved,
+        later, ///< nothing now: poll for events()
+        ended, ///< of what is received: the other side has said that nothing more comes
+        cut,   ///< nothing more comes, and the other side has not said so, as it should
+        broken,
+    };
+
+    struct Moved {
+        Outcome outcome = Outcome::later;
+        std::size_t size = 0;
+    };
+
+    Stream() = default;
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    virtual ~Stream() = default;
+
+    [[nodiscard]] virtual int descriptor() const noexcept = 0;
+
+    /// As many as there are, one at least.
+    [[nodiscard]] virtual Moved receive(std::span<char> buffer) noexcept = 0;
+
+    /// Of `later` the next attempt begins with the same bytes.
+    [[nodiscard]] virtual Moved send(std::string_view bytes) noexcept = 0;
+
+    /// What poll(2) has to be asked for by whoever wants to receive (POLLIN), send (POLLOUT) or
+    /// both.
+    [[nodiscard]] virtual short events(short wanted) const noexcept { return wanted; }
+
+    /// There is something to receive of which poll(2) knows nothing.
+    [[nodiscard]] virtual bool has_more() const noexcept { return false; }
+
+    /// Says that nothing more is sent.
+    virtual void end() noexcept = 0;
+};
+
+/// Bytes as they are.
+class PlainStream final : public Stream {
+  public:
+    /// Non-blocking.
+    explicit PlainStream(int socket) noexcept : socket_(socket) {}
+
+    [[nodiscard]] int descriptor() const noexcept override { return socket_; }
+
+    [[nodiscard]] Moved receive(std::span<char> buffer) noexcept override;
+    [[nodiscard]] Moved send(std::string_view bytes) noexcept override;
+    void end() noexcept override;
+
+  private:
+    int socket_;
+};
+
+} // namespace berth::filter
