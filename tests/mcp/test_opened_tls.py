@@ -36,6 +36,26 @@ http.request({port: 3128, method: "CONNECT", path: url.host, agent: false}).on("
   https.get(url, {createConnection: () => require("tls").connect({socket, servername: url.hostname}),
                   headers: {"X-Api-Key": process.env.TOKEN}}, r => r.pipe(process.stdout))).end()' %s"""
 
+# Tells an end that is said from one that is not.
+RAW = """python3 - <<'.'
+import socket, ssl
+s = socket.create_connection(("127.0.0.1", 3128))
+s.sendall(b"CONNECT {0} HTTP/1.1\\r\\n\\r\\n")
+s.recv(99)
+context = ssl.create_default_context()
+context.options &= ~ssl.OP_IGNORE_UNEXPECTED_EOF
+t = context.wrap_socket(s, server_hostname="localhost", suppress_ragged_eofs=False)
+t.sendall(b"GET /{1} HTTP/1.1\\r\\nHost: {0}\\r\\n\\r\\n")
+answer = b""
+try:
+    while got := t.recv(99):
+        answer += got
+    end = "whole"
+except ssl.SSLError:
+    end = "cut"
+print(answer.decode().split("\\r\\n\\r\\n")[1] + end)
+."""
+
 
 def certify(folder, name, authority=None, subject="localhost"):
     """A key and a certificate of a server, by an authority or, without one, of such a one itself."""
@@ -53,14 +73,27 @@ class Server(http.server.ThreadingHTTPServer):
         pass  # clients that do not trust it are what is tried
 
 
-def serve(certificate):
-    server = Server(("127.0.0.1", 0), Echo)
+def serve(certificate, handler=Echo):
+    server = Server(("127.0.0.1", 0), handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{certificate}.crt", f"{certificate}.key")
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     server.seen = []
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
+
+
+class Cutting(Echo):
+    """Says nothing of how long its answer is; /cut ends without TLS's own word of an end."""
+
+    def answer(self):
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\npart\n")
+        self.wfile.flush()
+        if self.path != "/cut":
+            self.connection.unwrap()
+        self.close_connection = True
+
+    do_GET = answer
 
 
 class OpenedTest(unittest.TestCase):
@@ -74,17 +107,18 @@ class OpenedTest(unittest.TestCase):
             certify(cls.folder, "here", authority), certify(cls.folder, "other", authority),
             certify(cls.folder, "wrong", authority, subject="else.example"),
             certify(cls.folder, "unknown", certify(cls.folder, "stranger"))))
-        for server in (cls.here, cls.other, cls.wrong, cls.unknown):
+        cls.cutting = serve(certify(cls.folder, "cutting", authority), Cutting)
+        for server in (cls.here, cls.other, cls.wrong, cls.unknown, cls.cutting):
             cls.stack.callback(server.server_close)
             cls.stack.callback(server.shutdown)
-        cls.url, cls.elsewhere, cls.misnamed, cls.untrusted = (
+        cls.url, cls.elsewhere, cls.misnamed, cls.untrusted, cls.short = (
             f"https://localhost:{server.server_address[1]}"
-            for server in (cls.here, cls.other, cls.wrong, cls.unknown))
+            for server in (cls.here, cls.other, cls.wrong, cls.unknown, cls.cutting))
         cls.by_address = cls.url.replace("localhost", "127.0.0.1")
         (cls.folder / "secret").write_text(SECRET)
         cls.state = cls.stack.enter_context(StateDirectory())
-        places = (cls.url, cls.elsewhere, cls.misnamed, cls.untrusted, cls.by_address)
-        secrets = (cls.url, cls.misnamed, cls.untrusted, cls.by_address)
+        places = (cls.url, cls.elsewhere, cls.misnamed, cls.untrusted, cls.by_address, cls.short)
+        secrets = (cls.url, cls.misnamed, cls.untrusted, cls.by_address, cls.short)
         cls.berth = cls.stack.enter_context(Berth(
             "--network", "filtered", "--secret", f"TOKEN=file:{cls.folder}/secret", "--session", "s",
             state=cls.state, env={
@@ -156,8 +190,9 @@ class OpenedTest(unittest.TestCase):
         other = (self.folder / "stranger.crt").read_text()
         self.berth.call_tool("write_file", {"path": "pinned.pem", "content": other})
         # It is the client that breaks off: its command may be over before the proxy hears of it.
-        result = self.expect_denied(f"for i in 1 2 3; do curl -s --cacert pinned.pem {self.url}/a; sleep 0.2; "
-                                    "done", "tls", "does not take TLS")
+        result = self.expect_denied("for i in 1 2 3; do "
+                                    f"curl -s --cacert pinned.pem {self.url}/a; sleep 0.2; done",
+                                    "tls", "does not take TLS")
         self.assertIn("pins certificates", result.text)
         self.assertEqual(self.here.seen, [])
 
@@ -169,7 +204,8 @@ class OpenedTest(unittest.TestCase):
         two = ("import socket, ssl, os\ns = socket.create_connection((\"127.0.0.1\", 3128))\n"
                f"s.sendall(b\"CONNECT {self.url[8:]} HTTP/1.1\\r\\n\\r\\n\")\ns.recv(99)\n"
                "c = ssl.create_default_context()\nt = c.wrap_socket(s, server_hostname=\"localhost\")\n"
-               f"r = \"GET /one HTTP/1.1\\r\\nHost: {self.url[8:]}\\r\\nX: %s\\r\\n\\r\\n\" % os.environ[\"TOKEN\"]\n"
+               f"r = \"GET /one HTTP/1.1\\r\\nHost: {self.url[8:]}\\r\\nX: %s\\r\\n\\r\\n\"\n"
+               "r = r % os.environ[\"TOKEN\"]\n"
                "t.sendall((r + r.replace(\"one\", \"two\")).encode())\nwhile t.recv(999): pass\n")
         self.run_in(f"python3 - <<'.'\n{two}.")
         self.assertEqual([request["path"] for request in self.here.seen], ["/one"])
@@ -179,14 +215,19 @@ class OpenedTest(unittest.TestCase):
         self.assertEqual(self.run_in(command).text, "took it\n")
         self.assertEqual(len(self.here.seen[0]["body"]), 3000000)
 
+    def test_an_answer_that_is_cut_is_not_taken_for_whole(self):
+        for path in ("whole", "cut"):
+            self.assertEqual(self.run_in(RAW.format(self.short[8:], path)).text, f"part\n{path}\n")
+
     def test_its_key_is_nowhere_in_the_sandbox_and_certifies_nobody_else(self):
         text = self.run_in("cat /etc/berth/certificates/authority.pem").text
         shown = subprocess.run(["openssl", "x509", "-noout", "-text"], input=text, text=True, check=True,
                                capture_output=True).stdout
         self.assertIn("X509v3 Name Constraints: critical", shown)
         self.assertEqual(re.findall(r"DNS:(\S+)", shown), ["nobody.invalid", "localhost"])
-        self.assertEqual(self.run_in("grep -rlasE 'PRIVATE[ ]KEY' /etc/berth ~ /run /tmp; "
-                                     "touch /etc/berth/certificates/x 2>/dev/null; echo $?").text.split("\n")[-2], "1")
+        found = self.run_in("grep -rlasE 'PRIVATE[ ]KEY' /etc/berth ~ /run /tmp; "
+                            "touch /etc/berth/certificates/x 2>/dev/null; echo $?").text
+        self.assertEqual(found, "1\n")
         count = self.run_in("grep -c BEGIN /etc/berth/certificates/authorities.pem").text
         self.assertEqual(count, "2\n")  # SSL_CERT_FILE's one, and that
 

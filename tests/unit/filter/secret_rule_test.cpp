@@ -47,7 +47,7 @@ TEST_CASE("a place that is none, or wider than one host, is refused")
 TEST_CASE("a value that could add a line to a request is none")
 {
     CHECK(filter::unfit_for_request("ghp_x y\xC3\xA4").empty());
-    for (const std::string value :
+    for (const std::string& value :
          {std::string(), std::string("a\nb"), std::string("a\rb"), std::string("a\tb"),
           std::string("a\0b", 3), std::string("\x7F"), std::string(8193, 'x')}) {
         CHECK_FALSE(filter::unfit_for_request(value).empty());
