@@ -64,7 +64,7 @@ Certificate begin_certificate(EVP_PKEY* key, long life)
     Certificate certificate(::X509_new());
     require(certificate && ::X509_set_version(certificate.get(), X509_VERSION_3) == 1 &&
                 ::X509_set_pubkey(certificate.get(), key) == 1 &&
-                // An hour ago: a sandbox has the clock of its host, faketime and the like not.
+                // An hour ago, for a clock that is set back a little meanwhile.
                 ::X509_gmtime_adj(::X509_getm_notBefore(certificate.get()), -hour) != nullptr &&
                 ::X509_gmtime_adj(::X509_getm_notAfter(certificate.get()), life) != nullptr,
             "make a certificate");
