@@ -149,8 +149,9 @@ TEST_CASE("the settings in force and where each came from")
     CHECK(parsed["network"] == json::parse(R"({"value":"host","origin":"flag --network"})"));
     CHECK(parsed["exec.timeout"]["origin"] == "default");
     const auto text = captured(STDOUT_FILENO, [&] { (void)cli::show_config(options, false); });
-    CHECK(text.find("host ") != std::string::npos);
-    CHECK(text.find("flag --network\n") != std::string::npos);
+
+    CHECK(text.find("  flag --network  ") != std::string::npos);
+    CHECK(text.find("  host\n") != std::string::npos);
 
     given.values["state_dir"] = {.items = {"/a\u202egnp"}, .origin = "file /x\u202ey"};
     const auto odd = make_options(given, [](const std::string&) { return std::nullopt; });
