@@ -94,12 +94,13 @@ def soak(options, state, honest_names):
     abuser_names = [f"abuser-{number}" for number in range(options.abusers)]
     honest = Crowd(state, soak_work.be_honest, honest_names)
     servers = honest.ask("server")
-    before = taken_at_rest(state, servers)
     wrong, done, told = [], collections.Counter(), {}
     for part, share in PARTS.items():
         seconds = options.seconds * share
         abusers = None
         if part == "beside":
+            # Not sooner: a guest's books of calls and outcomes grow until they are full.
+            before = taken_at_rest(state, servers)
             abusers = Crowd(state, soak_work.abuse, abuser_names, options.seed)
             abusers.ask("begin", seconds)
         answers = honest.ask("work", seconds)

@@ -4,6 +4,7 @@ who may read everybody's memory."""
 import os
 import pathlib
 import re
+import time
 
 from sandbox import EscapeTest
 
@@ -49,7 +50,9 @@ class MemoryTest(EscapeTest):
         for _ in range(3):
             self.output(berth, "true", env=SECRETS)
         berth.call_tool("bash_exec", {"command": "exec sleep 300", "env": SECRETS, "background": True})
-        names = self.processes(berth)
+        until = time.monotonic() + 20
+        while "sleep" not in (names := self.processes(berth)):
+            self.assertLess(time.monotonic(), until, names)
         (sleeper,) = names.pop("sleep")
         self.assertEqual({name for name, _ in found(sleeper)}, set(SECRETS))  # where it is meant to be
         self.assertEqual(len(names), 2, names)
