@@ -22,8 +22,8 @@ class CommandVariables {
   public:
     /// `env`: NAME=VALUE each. `secret`: NAME=env:VARIABLE, of this process's environment, or
     /// NAME=file:/PATH. `memory`: of the session, shared with what was in force before. `withheld`:
-    /// names of those of which commands have a placeholder. Throws Error(invalid_argument) that names
-    /// the setting's place, and quotes nothing behind the equals sign.
+    /// names of those of which commands have a placeholder. Throws Error(invalid_argument) that
+    /// names the setting's place, and quotes nothing behind the equals sign.
     CommandVariables(const RawValue& env, const RawValue& secret, Environment environment,
                      std::shared_ptr<SecretMemory> memory,
                      const std::set<std::string>& withheld = {});

@@ -262,7 +262,8 @@ TEST_CASE("a proxy ends with its guest, whatever its threads are at")
         const berth::filter::SessionSockets sockets{
             .connections = std::move(listener),
             .names = UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0))};
-        berth::filter::serve_session(proxys.get(), sockets, open_loopback());
+        const berth::filter::SecretBook secrets{{}};
+        berth::filter::serve_session(proxys.get(), sockets, open_loopback(), secrets, nullptr);
     }
     // Each of these is read by a thread, which waits for the rest of a request.
     std::vector<UniqueFd> clients;
