@@ -42,12 +42,6 @@ def _sockets():
     return found
 
 
-def _has_guest(path):
-    """Whether the slot that this path is in has one, or has gone."""
-    slot = path[:SLOT.search(path).end()]
-    return not os.path.exists(slot) or _read(slot + "/guest/cgroup.procs") != b""
-
-
 def _nobody_listens(path):
     with socket.socket(socket.AF_UNIX) as attempt:
         try:
@@ -139,14 +133,12 @@ class StateDirectory:
         return found
 
     def cgroups(self):
-        """The cgroups of this directory's sessions, in every hierarchy, the deepest first. `exclusive`:
-        and whatever has been made ahead and is nobody's any more."""
+        """The cgroups of this directory's sessions, in every hierarchy, the deepest first."""
         hashes = [needle.decode() for needle in self._needles()[1:]]
         found = []
         for folder, names, _ in os.walk(CGROUP_ROOT):
             found += [path for path in (os.path.join(folder, name) for name in names)
-                      if any(needle in path for needle in hashes)
-                      or (self._exclusive and SLOT.search(path) and not _has_guest(path))]
+                      if any(needle in path for needle in hashes)]
         return sorted(found, key=len, reverse=True)
 
     def mounts(self):
