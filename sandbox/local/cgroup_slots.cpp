@@ -5,7 +5,6 @@
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/cgroup_tree.hpp"
-#include "sandbox/local/slot_lock.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -80,10 +79,6 @@ bool is_slot(std::string_view name) noexcept
 
 void remove_abandoned_slots(const CgroupLayout& layout, const Deadline& deadline)
 {
-    SlotLock lock(layout.v2_base, layout.v1);
-    if (!lock.take_alone()) {
-        return;
-    }
     auto bases = layout.v1.directories();
     if (!layout.v2_base.empty()) {
         bases.insert(layout.v2_base);

@@ -18,7 +18,7 @@ namespace berth::local {
 [[nodiscard]] bool is_slot(std::string_view name) noexcept;
 
 /// Removes those whose guest(-to-be) has ended without anybody to remove them: its launcher and its
-/// server were killed. Kills nobody. Where somebody makes some just now, nothing is done.
+/// server were killed. Kills nobody, waits for nobody.
 void remove_abandoned_slots(const CgroupLayout& layout, const Deadline& deadline);
 
 } // namespace berth::local

@@ -20,7 +20,6 @@
 #include "sandbox/local/launcher/wires.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/processors.hpp"
-#include "sandbox/local/slot_lock.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <array>
@@ -186,7 +185,7 @@ Started start_anew(Launch& launch, UniqueFd root)
     return started;
 }
 
-Started start(Launch& launch, std::optional<SlotLock>& slot)
+Started start(Launch& launch)
 {
     auto& [prepared, namespaces] = launch.ahead;
     UniqueFd root = prepared ? prepared->take_for(launch.spec) : UniqueFd();
@@ -202,9 +201,6 @@ Started start(Launch& launch, std::optional<SlotLock>& slot)
     if (namespaces) {
         root.reset(); // it is theirs
         namespaces.reset();
-    }
-    if (launch.spec.named_ahead) {
-        slot.emplace(launch.spec.cgroup.v2_base, launch.spec.cgroup.v1);
     }
     return start_anew(launch, std::move(root));
 }
@@ -285,8 +281,7 @@ void make_or_throw(Launch& launch)
     // Else the guest, which has other threads, would have the launcher's number.
     spec.become_guest = spec.become_guest && thread_number() != nullptr;
     std::optional<ListenSocket> socket;
-    std::optional<SlotLock> slot; // until a guest is in it
-    Started started = start(launch, slot);
+    Started started = start(launch);
     auto& [ahead, cgroups, wires, child, began, processors] = started;
     LaunchResult result;
     result.landlock =

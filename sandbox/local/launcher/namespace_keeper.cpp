@@ -13,7 +13,6 @@
 #include "sandbox/local/launcher/root.hpp"
 #include "sandbox/local/launcher/thread_number.hpp"
 #include "sandbox/local/process_identity.hpp"
-#include "sandbox/local/slot_lock.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <climits>
@@ -148,7 +147,6 @@ std::optional<NamespaceKeeper> NamespaceKeeper::start(PreparedRoot& root,
                                                       const ProcessName& process_name) noexcept
 {
     try {
-        const SlotLock lock(cgroup.v2_base, cgroup.v1); // until the guest-to-be is in them
         auto cgroups = std::make_unique<CgroupsAhead>(cgroup);
         Wires wires;
         clone_args args{};

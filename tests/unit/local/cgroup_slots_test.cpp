@@ -1,6 +1,5 @@
 #include "sandbox/local/cgroup_slots.hpp"
 #include "sandbox/local/session_folder.hpp"
-#include "sandbox/local/slot_lock.hpp"
 #include "tests/unit/local/temporary_tree.hpp"
 
 #include <doctest/doctest.h>
@@ -52,11 +51,6 @@ TEST_CASE("slots without a guest are removed, and nothing else")
     // Folders of a cgroup file system are removed with their files, others are not.
     for (const auto& folder : {left, left + "/cmds", std::string("0123456789abcdef")}) {
         host.add_directory("berth/" + folder);
-    }
-    {
-        const SlotLock made("", layout.v1); // one is just being made, and has no guest yet
-        remove_abandoned_slots(layout, berth::Deadline());
-        CHECK(std::filesystem::exists(host.path() + "/berth/" + left));
     }
     remove_abandoned_slots(layout, berth::Deadline());
     CHECK_FALSE(std::filesystem::exists(host.path() + "/berth/" + left));
