@@ -61,7 +61,8 @@ Handover Creation::make(const LaunchSpec& launch, const std::string& generation,
     had_home_ = folder_->has_home();
     uid_.write(spare_.get());
     folder_->set_generation(generation, spare_.get());
-    folder_->set_cgroup(launch.named_ahead ? launch.cgroup.name : "", spare_.get());
+    folder_->set_cgroup(launch.named_ahead ? launch.cgroup.name : "",
+                        machine_id(place_.state, place_.folder), spare_.get());
     folder_->set_socket(launch.socket_path, spare_.get());
     folder_->prepare(launch.host_uid, launch.host_gid, spare_.get());
     if (!certificates.empty()) {

@@ -67,7 +67,9 @@ MachineFacts own_facts(const sandbox::MachineRecord& record, const std::string& 
         return {};
     }
     const auto id = machine_id(facts.state, facts.folder);
-    const auto cgroup = "/berth/" + SessionFolder::cgroup(facts.state, facts.folder, id);
+    // By what is noted here, where the folder is by now: what the record says of a place may be
+    // another's word, and a note there name anybody's cgroups.
+    const auto cgroup = "/berth/" + SessionFolder::cgroup(state, facts.folder, id);
     std::erase_if(facts.cgroups, [&](const std::string& path) { return !path.ends_with(cgroup); });
     if (!facts.socket_path.ends_with('/' + id + ".sock")) {
         facts.socket_path.clear();

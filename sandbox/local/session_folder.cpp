@@ -67,6 +67,15 @@ std::string read_note(const std::string& state, const std::string& name, const c
     }
 }
 
+/// With whose they are: a copied state directory has the original's note, whose machine nobody
+/// there may end or limit, and a release that knows of no such note leaves that of an earlier
+/// machine.
+std::string cgroup_note(const std::string& slot, const std::string& id,
+                        const std::string& generation)
+{
+    return slot + '\n' + id + '\n' + generation;
+}
+
 void write_note(int folder, const char* name, const std::string& content, SpareFolder* spare)
 {
     if (spare != nullptr) {
@@ -254,20 +263,24 @@ std::string SessionFolder::socket(const std::string& state, const std::string& n
     return noted.empty() ? usual : noted;
 }
 
-void SessionFolder::set_cgroup(const std::string& slot, SpareFolder* spare) const
+void SessionFolder::set_cgroup(const std::string& slot, const std::string& id,
+                               SpareFolder* spare) const
 {
     if (!slot.empty()) {
-        write_note(fd(), cgroup_name, slot, spare);
+        write_note(fd(), cgroup_name, cgroup_note(slot, id, generation()), spare);
     } else if (::unlinkat(fd(), cgroup_name, 0) != 0 && errno != ENOENT) {
         throw_errno("remove what the last machine's cgroups were called");
     }
 }
 
 std::string SessionFolder::cgroup(const std::string& state, const std::string& name,
-                                  std::string usual)
+                                  const std::string& id)
 {
-    auto noted = read_note(state, name, cgroup_name);
-    return is_slot(noted) ? noted : usual;
+    const auto noted = read_note(state, name, cgroup_name);
+    auto slot = noted.substr(0, noted.find('\n'));
+    const bool believed =
+        is_slot(slot) && noted == cgroup_note(slot, id, read_note(state, name, generation_name));
+    return believed ? slot : id;
 }
 
 UniqueFd SessionFolder::make_parting_note(SpareFolder* spare) const

@@ -76,12 +76,14 @@ class SessionFolder {
     [[nodiscard]] static std::string socket(const std::string& state, const std::string& name,
                                             std::string usual);
 
-    /// What that machine's cgroups are called, where that is a slot; "" for one whose name they
-    /// have.
-    void set_cgroup(const std::string& slot, SpareFolder* spare = nullptr) const;
-    /// `usual`: what they are called else. Makes no folder.
+    /// What that machine's cgroups are called, where that is a slot; "" for one that has `id`, the
+    /// machine's, for a name. After set_generation().
+    void set_cgroup(const std::string& slot, const std::string& id,
+                    SpareFolder* spare = nullptr) const;
+    /// What they are called: `id`, too, where the note is not of that one or of the machine that is
+    /// the latest here. Makes no folder.
     [[nodiscard]] static std::string cgroup(const std::string& state, const std::string& name,
-                                            std::string usual);
+                                            const std::string& id);
 
     /// A file for the guest of that machine to say why it ends itself (protocol/parting.hpp), open
     /// for writing. Throws std::system_error.

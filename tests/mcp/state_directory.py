@@ -101,7 +101,8 @@ class StateDirectory:
     def slots(self):
         """What the cgroups are called of the sessions that were seen here and whose machine was made
         ahead: those have names of their own, which the session's folder says."""
-        self._slots.update(filter(None, (_read(path) for path in self.path.glob("sessions/*/cgroup"))))
+        notes = (_read(path) for path in self.path.glob("sessions/*/cgroup"))
+        self._slots.update(note.partition(b"\n")[0] for note in notes if note)
         return self._slots
 
     def sandbox_id(self, key):

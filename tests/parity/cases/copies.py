@@ -64,11 +64,14 @@ class CopiesTest(ParityTest):
     def test_the_machine_of_one_that_was_moved_lives_on(self):
         self.output("echo mine >file")
         self.berth.close()
+        self.assertEqual(len(self.state.keys()), 1)
+        self.state.slots()  # to be known when they have moved
         self.state.path.rename(self.other)
         try:
             said = self.in_other("call", "--session", "work", "bash_exec", '{"command": "cat file"}')
             self.assertEqual(said, "mine\n")
             self.in_other("sessions", "kill", "work", "--purge")
             self.assertEqual(self.homes(self.other), [])
+            self.assertEqual(self.state.cgroups(), [])
         finally:
             self.other.rename(self.state.path)

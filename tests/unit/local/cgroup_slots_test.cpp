@@ -26,18 +26,31 @@ TEST_CASE("a session's folder names its machine's cgroups only by a slot")
 {
     const TemporaryTree state;
     const SessionFolder folder(state.path(), "key");
-    const auto told = [&] { return SessionFolder::cgroup(state.path(), "key", "usual"); };
-    CHECK(told() == "usual");
+    const auto told = [&] { return SessionFolder::cgroup(state.path(), "key", "id"); };
+    CHECK(told() == "id");
     const auto slot = new_slot();
-    folder.set_cgroup(slot);
+    folder.set_generation("first");
+    folder.set_cgroup(slot, "id");
     CHECK(told() == slot);
-    folder.set_cgroup("");
-    CHECK(told() == "usual");
-    folder.set_cgroup("../../user.slice");
-    CHECK(told() == "usual");
-    folder.set_cgroup(slot);
+    folder.set_cgroup("", "id");
+    CHECK(told() == "id");
+    folder.set_cgroup("../../user.slice", "id");
+    CHECK(told() == "id");
+    folder.set_cgroup(slot, "id");
     folder.forget_generation();
-    CHECK(told() == "usual");
+    CHECK(told() == "id");
+}
+
+TEST_CASE("nor is a note believed that is not of the machine that is the latest there")
+{
+    const TemporaryTree state;
+    const SessionFolder folder(state.path(), "key");
+    folder.set_generation("first");
+    folder.set_cgroup(new_slot(), "id");
+    // Of a state directory that was copied.
+    CHECK(SessionFolder::cgroup(state.path(), "key", "the copy's") == "the copy's");
+    folder.set_generation("of a release that knows no slots");
+    CHECK(SessionFolder::cgroup(state.path(), "key", "id") == "id");
 }
 
 TEST_CASE("slots without a guest are removed, and nothing else")
@@ -49,7 +62,8 @@ TEST_CASE("slots without a guest are removed, and nothing else")
     const std::string lived_in = new_slot();
     host.add("berth/" + lived_in + "/guest/cgroup.procs", "17\n");
     // Folders of a cgroup file system are removed with their files, others are not.
-    for (const auto& folder : {left, left + "/cmds", std::string("0123456789abcdef")}) {
+    for (const auto& folder :
+         {left, left + "/cmds", std::string("0123456789abcdef")}) {
         host.add_directory("berth/" + folder);
     }
     remove_abandoned_slots(layout, berth::Deadline());
