@@ -18,7 +18,7 @@
 namespace berth::local {
 
 /// Launches machines, each by a launcher process of its own. After the first launch one launcher is
-/// kept waiting for the next. Of that one's machine it has made what expect() says, and no cgroup;
+/// kept waiting for the next. Of that one's machine it has made what expect() says;
 /// it ends when this process does, and with it what it has made. Safe to call from several threads.
 class Launchers {
   public:

@@ -342,6 +342,9 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
         [&] { return creation.make(launch, spec.generation, certificates); },
         // Nothing runs in a guest that nobody is connected to.
         [&] { programs->covers.require(begun); });
+    if (!slot.empty() && is_lost_slot(result)) {
+        throw SlotLost(unavailable(explain(result, "", spec.session)));
+    }
     if (!result.ok) {
         throw unavailable(explain(result, "", spec.session));
     }
@@ -369,6 +372,10 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
         } catch (const CoversChanged& changed) {
             if (i == tries) {
                 throw unavailable(changed);
+            }
+        } catch (const SlotLost&) {
+            if (i == tries) {
+                throw;
             }
         }
     }

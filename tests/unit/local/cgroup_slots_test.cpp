@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <string>
 
@@ -62,12 +63,43 @@ TEST_CASE("slots without a guest are removed, and nothing else")
     const std::string lived_in = new_slot();
     host.add("berth/" + lived_in + "/guest/cgroup.procs", "17\n");
     // Folders of a cgroup file system are removed with their files, others are not.
-    for (const auto& folder :
-         {left, left + "/cmds", std::string("0123456789abcdef")}) {
+    for (const auto& folder : {left, left + "/cmds", std::string("0123456789abcdef")}) {
         host.add_directory("berth/" + folder);
     }
     remove_abandoned_slots(layout, berth::Deadline());
     CHECK_FALSE(std::filesystem::exists(host.path() + "/berth/" + left));
     CHECK(std::filesystem::exists(host.path() + "/berth/" + lived_in + "/guest/cgroup.procs"));
     CHECK(std::filesystem::exists(host.path() + "/berth/0123456789abcdef"));
+}
+
+TEST_CASE("of a slot without the one that a guest is born in only what is abandoned is removed")
+{
+    const TemporaryTree host;
+    CgroupLayout layout;
+    layout.v1.pids = host.path();
+    const std::string begun = new_slot();
+    const std::string half = new_slot();
+    host.add_directory("berth/" + begun);
+    host.add_directory("berth/" + half + "/cmds/run");
+    remove_abandoned_slots(layout, berth::Deadline());
+    CHECK_FALSE(std::filesystem::exists(host.path() + "/berth"));
+}
+
+TEST_CASE("a launch whose slot somebody took away is told from one that fails of itself")
+{
+    LaunchResult result;
+    result.step = "cgroup";
+    result.error = ENODEV;
+    CHECK(is_lost_slot(result));
+    result.step = "namespaces";
+    CHECK(is_lost_slot(result));
+    result.error = EPERM;
+    CHECK_FALSE(is_lost_slot(result));
+    result = {};
+    result.step = "mounts";
+    result.error = ENOENT;
+    CHECK_FALSE(is_lost_slot(result));
+    result = {};
+    result.ok = true;
+    CHECK_FALSE(is_lost_slot(result));
 }
