@@ -14,6 +14,12 @@ namespace berth::local {
 // their own, a slot: those of v2 cannot be renamed, and to move a process into others the kernel
 // takes 7 to 15 ms. The session's folder says which they are (SessionFolder::cgroup).
 
+/// A machine's, and its cgroups' where that is another.
+struct Names {
+    const std::string& id;
+    const std::string& slot; ///< empty: they have the machine's
+};
+
 [[nodiscard]] std::string new_slot();
 
 /// Whether it is one, and not a machine's id.

@@ -56,12 +56,6 @@ namespace {
 /// Of the kernel, where a user has no other number.
 constexpr unsigned nobody = 65534;
 
-/// A machine's, and its cgroups' where that is another.
-struct Names {
-    const std::string& id;
-    const std::string& slot;
-};
-
 class LocalBackend final : public sandbox::Backend {
   public:
     explicit LocalBackend(Settings settings)
