@@ -24,9 +24,8 @@ namespace berth {
 /// Tells the file system that what is in the sub-directories of this one belongs together, and what
 /// is in two of them does not (chattr(1), attribute T): ext4 then puts each into a group of inodes
 /// of its own. In one group alone, the more was removed there of late the longer it seeks a free
-/// inode
-/// (`recently_deleted` in fs/ext4/ialloc.c): 0.3 ms for each of a thousand of a minute. Others take
-/// no notice, and no error is one.
+/// inode (`recently_deleted` in fs/ext4/ialloc.c): 0.3 ms where it was a thousand in a minute.
+/// Others take no notice, and no error is one.
 void spread_subdirectories(int dirfd) noexcept;
 
 /// The names in an open directory, without "." and "..", in no order. Throws std::system_error.

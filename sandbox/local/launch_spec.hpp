@@ -42,11 +42,10 @@ inline constexpr int launcher_program_fd = 4;
 /// A socket that a zygote is started with, in place of the control socket and the eventfd. Its end:
 /// stop. What comes in:
 /// - `message_prepare` with a memfd: Ahead, what the next specs will probably have; as root only;
-/// - `message_fork`, or `message_fork_to_wait` for one that has nothing to do yet, and then the
-/// name
-///   of the cgroups that it may make ahead, with the two descriptors of a launcher. That tells its
-///   pid on its control socket, before all else: were it for the zygote to tell, nobody would know
-///   of the launcher of one that is killed. Where there is none, -errno goes out here. Each is an
+/// - `message_fork`, or `message_fork_to_wait` and the name of the cgroups that it may make ahead,
+///   for one that has nothing to do yet, with the two descriptors of a launcher. That tells its pid
+///   on its control socket, before all else: were it for the zygote to tell, nobody would know of
+///   the launcher of one that is killed. Where there is none, -errno goes out here. Each is an
 ///   std::int32_t.
 inline constexpr int zygote_fd = 6;
 inline constexpr char message_prepare = 'P';
