@@ -75,6 +75,9 @@ class ApiClient {
     [[nodiscard]] std::vector<BoxInfo> list(const Metadata& metadata, const Deadline& deadline,
                                             const std::stop_token& stop = {});
 
+    /// It has been found not to know the second version of paths.
+    [[nodiscard]] bool is_old() const noexcept { return old_server_; }
+
   private:
     struct Call {
         std::string what; ///< for messages: "pause a sandbox"

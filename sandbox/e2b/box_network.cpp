@@ -27,13 +27,15 @@ bool is_in(const filter::Address& address, const std::vector<std::string>& list)
     });
 }
 
-/// That no server knows of it, and not that there is no such sandbox.
-bool is_unknown_there(const StatusError& error)
+/// That the server does not know of it, and not that there is no such sandbox; nor a page of a
+/// proxy on the way, which an older server's own looks like.
+bool is_unknown_there(const StatusError& error, bool is_old)
 {
     constexpr int no_such_path = 404;
     constexpr int no_such_method = 405;
     return error.status() == no_such_method ||
-           (error.status() == no_such_path && error.code() != ErrorCode::session_lost);
+           (error.status() == no_such_path && error.code() != ErrorCode::session_lost &&
+            (error.is_own() || is_old));
 }
 
 } // namespace
@@ -51,7 +53,7 @@ void change_network(ApiClient& api, const BoxInfo& box, const BoxNetwork& networ
 try {
     api.set_network(box.box.id, network, Deadline::after(time));
 } catch (const StatusError& error) {
-    if (!is_unknown_there(error)) {
+    if (!is_unknown_there(error, api.is_old())) {
         throw;
     }
     const bool is_all = network.internet && network.allow_out.empty() && network.deny_out.empty();

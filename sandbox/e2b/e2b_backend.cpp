@@ -454,10 +454,18 @@ try {
         return {}; // what became of it the call finds out
     }
     const auto network = box_network(reachable);
-    RunningBox running(link_, wake_own(*home, *found, RunningBox::margin), RunningBox::margin, {});
+    Box woken = wake_own(*home, *found, RunningBox::margin);
+    if (woken.domain.empty()) {
+        woken.domain = value_of(record, record_keys::domain);
+    }
+    RunningBox running(link_, woken, RunningBox::margin, {});
     e2b::change_network(link_->api, *found, network, api_time);
-    require_kept(*running.if_awake(), value_of(record, record_keys::guest),
-                 forbidden_places(network), Deadline::after(api_time));
+    if (const auto forbidden = forbidden_places(network); !forbidden.empty()) {
+        // That may have taken longer than the box was to run for.
+        const auto deadline = Deadline::after(api_time);
+        require_kept(*running.awake(deadline), value_of(record, record_keys::guest), forbidden,
+                     deadline);
+    }
     return box_environment({}, reachable.network);
 } catch (const StatusError& error) {
     throw as_of_the_way(error);

@@ -3,8 +3,10 @@
 #include "sandbox/base/base64.hpp"
 #include "sandbox/base/percent.hpp"
 #include "sandbox/base/small_letters.hpp"
+#include "sandbox/base/visible.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -15,7 +17,11 @@ namespace {
 /// Of a head with values in it: who writes one placeholder a thousand times shall not have this
 /// process keep a thousand times the value.
 constexpr std::size_t longest_written = 4 * longest_head;
+constexpr unsigned not_allowed = 405;
 constexpr unsigned too_large = 431;
+
+/// What a denial has room for.
+constexpr std::size_t most_of_places = 600;
 
 using Denied = std::optional<protocol::Denial>;
 
@@ -30,14 +36,39 @@ protocol::Denial denial(const Request& request, const Replacement& secret)
     return {.kind = "secret",
             .target = request.target.to_text(),
             .reason = "the request has the placeholder of the secret " + secret.name +
-                      " in it, whose value goes to " + secret.places + " alone",
+                      " in it, whose value goes to " +
+                      visible_beginning(secret.places, most_of_places) + " alone",
             .remedy = "Send it there. If it is needed here, the operator of this sandbox can add "
                       "this place to filter.secret."};
 }
 
+std::size_t size_of(const Request& request)
+{
+    std::size_t size = request.path.size();
+    for (const auto& field : request.fields) {
+        size += field.name.size() + field.value.size();
+    }
+    return size;
+}
+
+/// Which servers send back as a matter of course, and by which nobody says who he is: a value in
+/// one of these would be in the answer, which the sandbox reads.
+bool is_echoed(std::string_view key)
+{
+    constexpr std::array<std::string_view, 14> echoed{
+        "accept",     "accept-language", "content-type", "expect",      "forwarded",
+        "from",       "origin",          "range",        "referer",     "traceparent",
+        "tracestate", "user-agent",      "via",          "x-request-id"};
+    return std::ranges::find(echoed, key) != echoed.end() || key == "x-correlation-id" ||
+           key.starts_with("access-control-") || key.starts_with("x-forwarded-");
+}
+
 class Putting {
   public:
-    Putting(Request& request, const Replacement& secret) : request_(request), secret_(secret) {}
+    Putting(Request& request, const Replacement& secret)
+        : request_(request), secret_(secret), size_(size_of(request))
+    {
+    }
 
     [[nodiscard]] Denied put()
     {
@@ -45,6 +76,10 @@ class Putting {
             return denied;
         }
         for (auto& field : request_.fields) {
+            if (is_echoed(field.key) &&
+                field.value.find(secret_.placeholder) != std::string::npos) {
+                return echoed(field.name);
+            }
             auto denied = put_into(field.value, /*encoded=*/false);
             if (!denied && field.key == "authorization") {
                 denied = put_into_basic(field.value);
@@ -57,6 +92,16 @@ class Putting {
     }
 
   private:
+    [[nodiscard]] protocol::Denial echoed(const std::string& field) const
+    {
+        return {.kind = "secret",
+                .target = request_.target.to_text(),
+                .reason = "the placeholder of the secret " + secret_.name + " is in the field " +
+                          visible_beginning(field, 60) + ", where no value is put",
+                .remedy = "Send it in a field by which the service tells who asks, such as "
+                          "Authorization."};
+    }
+
     [[nodiscard]] Denied put_into(std::string& text, bool encoded)
     {
         auto at = text.find(secret_.placeholder);
@@ -66,10 +111,16 @@ class Putting {
         if (!secret_.value) {
             return denial(request_, secret_);
         }
+        // RFC 9110, 9.3.8: the answer would be this very head, with the value in it.
+        if (request_.method == "TRACE" || request_.method == "TRACK") {
+            throw BadRequest{.status = not_allowed,
+                             .reason = "what the server sends back gets no secret"};
+        }
         const auto value = encoded ? percent_encoded(*secret_.value) : *secret_.value;
         for (; at != std::string::npos; at = text.find(secret_.placeholder, at + value.size())) {
             text.replace(at, secret_.placeholder.size(), value);
-            if (text.size() > longest_written) {
+            size_ += value.size(); // what it took the place of is small beside that
+            if (size_ > longest_written) {
                 throw BadRequest{.status = too_large,
                                  .reason = "the head of the request is too long"};
             }
@@ -100,16 +151,8 @@ class Putting {
 
     Request& request_;
     const Replacement& secret_;
+    std::size_t size_; ///< of the head, at most
 };
-
-std::size_t size_of(const Request& request)
-{
-    std::size_t size = request.path.size();
-    for (const auto& field : request.fields) {
-        size += field.name.size() + field.value.size();
-    }
-    return size;
-}
 
 } // namespace
 

@@ -8,8 +8,9 @@
 
 namespace berth::filter {
 
-/// Puts values in the place of placeholders: in the values of header fields, in the credentials of
-/// Basic (which are base64), and percent-encoded in the path and the query. Not in names, nor in
+/// Puts values in the place of placeholders: in the values of header fields but those that servers
+/// send back as a matter of course, in the credentials of Basic (which are base64), and
+/// percent-encoded in the path and the query. Not in names, nor in
 /// the body: what is stored and shown to others is mostly sent there.
 ///
 /// Returns why the request may not go on, with nothing of it changed that matters any more: a

@@ -52,6 +52,22 @@ std::vector<std::string> certificates_of(std::string_view pem)
     return found;
 }
 
+/// A file of an operator's may have a key beside them, which is none of the sandbox's.
+std::string certificates_alone(std::string_view pem)
+{
+    constexpr std::size_t line = 64; // RFC 7468
+    std::string text;
+    for (const auto& certificate : certificates_of(pem)) {
+        const auto digits = base64_encode(certificate);
+        text += "-----BEGIN CERTIFICATE-----\n";
+        for (std::size_t at = 0; at < digits.size(); at += line) {
+            text += digits.substr(at, line) + '\n';
+        }
+        text += "-----END CERTIFICATE-----\n";
+    }
+    return text;
+}
+
 bool is_file(const std::string& path)
 {
     struct stat status{};
@@ -97,7 +113,7 @@ std::vector<std::pair<std::string, std::string>> trust_files(const std::string& 
         return {};
     }
     const auto host = find_host_bundle(given);
-    const auto all = host.content + '\n' + authority; // its last line may have no end
+    const auto all = certificates_alone(host.content) + authority;
     return {{sandbox::own_authority_file, authority},
             {sandbox::all_authorities_file, all},
             {sandbox::java_authorities_file, java_trust_store(all)}};

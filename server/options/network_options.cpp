@@ -96,6 +96,13 @@ void require_usable(const filter::SecretRule& rule, const sandbox::Filter& netwo
                     "filter.secret names with https:// (docs/configuration.md says what that "
                     "breaks), or leave it out: commands have the value itself then.");
     }
+    constexpr unsigned port_of_tls = 443;
+    if (!rule.place.is_tls && rule.place.target.port == port_of_tls) {
+        throw Error(ErrorCode::invalid_argument,
+                    "the secret " + rule.name + " can never go to " + place +
+                        ": over port 443 goes TLS alone",
+                    "Say https://, with filter.intercept.");
+    }
     const filter::Rules rules(network.allow, network.deny, network.inner);
     if (const auto denial = rules.judge(rule.place.target)) {
         throw Error(ErrorCode::invalid_argument,

@@ -365,7 +365,12 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
     const auto settings = settings_files(given.config_file, environment);
     auto places = written_by_commands(options);
     places.insert(places.end(), options.sessions.mounts.begin(), options.sessions.mounts.end());
-    const auto own = own_files(options);
+    auto own = own_files(options);
+    // Who is in it is taken for the server that a secret is for.
+    if (const auto trusted = environment("SSL_CERT_FILE");
+        trusted && !trusted->empty() && !options.sessions.filter.secrets.empty()) {
+        own.push_back(*trusted);
+    }
     if (!given.only_looks) {
         require_out_of_reach(settings, files, places);
         require_own_out_of_reach(own, places);

@@ -152,7 +152,7 @@ void HttpServer::accept_all()
     for (int i = 0; i < 64; ++i) { // then those who wait with a request come first
         UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket) {
-            if (is_out_of_descriptors(errno) && !drop_longest_idle()) {
+            if (is_out_of_descriptors(errno) && !drop_longest_idle({})) {
                 (void)arrivals_.break_longest();
                 // The listener stays readable: without a pause this thread would spin.
                 ::poll(nullptr, 0, 50);
@@ -224,16 +224,19 @@ HttpServer::Socket HttpServer::unpark(int descriptor)
 bool HttpServer::make_place()
 {
     constexpr std::size_t most_leaving = 64;
-    return drop_longest_idle() ||
-           (open_ < settings_.connections + most_leaving && arrivals_.break_longest());
+    constexpr std::chrono::seconds fresh{1}; // its request may be on its way, or here and unread
+    return drop_longest_idle(fresh) ||
+           (open_ < settings_.connections + most_leaving && arrivals_.break_longest()) ||
+           drop_longest_idle({});
 }
 
-bool HttpServer::drop_longest_idle()
+/// Of those that have been idle for at least that long.
+bool HttpServer::drop_longest_idle(Clock::duration least)
 {
     int descriptor = -1;
     {
         const std::lock_guard lock(mutex_);
-        if (parked_.empty()) {
+        if (parked_.empty() || Clock::now() - parked_.front().since < least) {
             return false;
         }
         descriptor = parked_.front().socket->descriptor();

@@ -81,7 +81,7 @@ class HttpServer {
     void park(const Socket& socket);
     [[nodiscard]] Socket unpark(int descriptor);
     bool make_place();
-    bool drop_longest_idle();
+    bool drop_longest_idle(Clock::duration least);
     void drop_idle(Clock::duration longest);
     void look_at_idle();
     void start(Socket socket);

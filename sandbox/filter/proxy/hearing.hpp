@@ -20,6 +20,9 @@ class Hearing {
     {
     }
 
+    /// Of what it says from now on.
+    void renew(const Deadline& deadline) noexcept { deadline_ = deadline; }
+
     [[nodiscard]] Stream& stream() const noexcept { return stream_; }
 
     /// That have come and were not taken yet.

@@ -34,6 +34,7 @@ class Tunnel {
             pass();
             return;
         }
+        client_.renew(Deadline::after(patience_with_side)); // to dial has taken some of its time
         const auto is_tls = begins_with_tls();
         if (!is_tls) {
             return;

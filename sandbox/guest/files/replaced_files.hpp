@@ -19,21 +19,22 @@ namespace berth::guest {
 /// thread.
 class ReplacedFiles {
   public:
-    /// Many, or large ones, are let go of at once: who is short of room wants that of large ones
-    /// before the next call, and descriptors are the guest's.
+    /// Many, or more bytes together, are let go of at once: who is short of room wants it before
+    /// the next call, and descriptors are the guest's.
     static constexpr std::size_t most = 64;
     static constexpr std::uint64_t largest = 1024UL * 1024;
 
     /// `file` stays the caller's.
     void hold(int file, std::uint64_t size) noexcept
     {
-        if (size > largest || held_.size() >= most) {
+        if (size > largest - bytes_ || held_.size() >= most) {
             return;
         }
         UniqueFd own(::fcntl(file, F_DUPFD_CLOEXEC, 0));
         try {
             if (own) {
                 held_.push_back(std::move(own));
+                bytes_ += size;
             }
         } catch (const std::exception&) {
             return; // no memory: it is closed with the caller's, as where no descriptor is free
@@ -44,6 +45,7 @@ class ReplacedFiles {
 
   private:
     std::vector<UniqueFd> held_;
+    std::uint64_t bytes_ = 0; ///< of these; at most `largest`
 };
 
 } // namespace berth::guest

@@ -61,12 +61,26 @@ TEST_CASE("the mark of a network is that of the same alone")
 TEST_CASE("a server that cannot change a network has a box that was made for the same")
 {
     std::string answer = reply(405, "");
+    const std::string page = reply(404, "404 page not found");
+    bool is_old = false;
     SUBCASE("405") {}
-    SUBCASE("404 of a page")
+    SUBCASE("404 of a page, of one that knows no second version of paths")
     {
-        answer = reply(404, "404 page not found");
+        answer = page;
+        is_old = true;
     }
-    ControlPlane e2b([&](const WireRequest&) { return answer; });
+    ControlPlane e2b([&](const WireRequest& request) {
+        if (request.target.find("/connect") == std::string::npos) {
+            return answer;
+        }
+        return request.target.find("/v2/") != std::string::npos
+                   ? page
+                   : reply(200, R"({"sandboxID":"ig4b","templateID":"t","clientID":"c"})");
+    });
+    if (is_old) {
+        (void)error_of([&] { (void)e2b.client.connect("ig4b", 60s, berth::Deadline::after(30s)); });
+        CHECK(e2b.client.is_old());
+    }
     const BoxNetwork none{.internet = false};
     BoxInfo box;
     box.box.id = "ig4b";
@@ -80,4 +94,15 @@ TEST_CASE("a server that cannot change a network has a box that was made for the
     CHECK(changed({.deny_out = {"0.0.0.0/0"}}) == ErrorCode::backend_error);
     answer = reply(404, R"({"code":404,"message":"Sandbox \"ig4b\" doesn't exist"})");
     CHECK(changed(none) == ErrorCode::session_lost);
+}
+
+TEST_CASE("a page of a proxy does not say that a server cannot change a network")
+{
+    ControlPlane e2b([](const WireRequest&) { return reply(404, "404 page not found"); });
+    const BoxNetwork none{.internet = false};
+    BoxInfo box;
+    box.box.id = "ig4b";
+    box.metadata["berth_network"] = network_mark(none); // since when it may have been changed
+    CHECK(error_of([&] { change_network(e2b.client, box, none, 30s); }) ==
+          ErrorCode::sandbox_unavailable);
 }

@@ -109,6 +109,26 @@ TEST_CASE("the newest value counts; one that would add a line, or of no known na
     CHECK(has(got.denial->reason, "is not known"));
 }
 
+TEST_CASE("what a server sends back as a matter of course gets no value")
+{
+    const OneSecret book("value");
+    for (const std::string field :
+         {"Origin", "user-agent", "X-Request-Id", "Access-Control-Request-Headers", "Referer"}) {
+        CAPTURE(field);
+        const auto got = put(book, get("a.example", field + ": x PLACE\r\n"));
+        REQUIRE(got.denial);
+        CHECK(got.denial->kind == "secret");
+        CHECK(has(got.denial->reason, field));
+    }
+    for (const std::string method : {"TRACE", "TRACK"}) {
+        CAPTURE(method);
+        const auto request =
+            method + " http://a.example/ HTTP/1.1\r\nAuthorization: Bearer PLACE\r\n\r\n";
+        CHECK_THROWS_AS((void)put(book, request), BadRequest);
+    }
+    CHECK_FALSE(put(book, "TRACE http://a.example/ HTTP/1.1\r\nX: y\r\n\r\n").denial);
+}
+
 TEST_CASE("a head does not grow without end")
 {
     const OneSecret book(std::string(8000, 'x'));

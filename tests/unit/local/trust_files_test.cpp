@@ -25,14 +25,16 @@ TEST_CASE("a sandbox trusts the session's authority beside those it would trust 
 {
     const berth::tests::TemporaryDirectory directory;
     const auto file = directory / "host.pem";
-    std::ofstream(file) << "# a comment\n" + pem("one") + pem("two");
+    std::ofstream(file) << "# a comment\n" + pem("one") +
+                               "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n" +
+                               pem("two");
     std::map<std::string, std::string> files;
     for (auto& [name, content] : local::trust_files(pem("own"), file)) {
         files.emplace(name, content);
     }
     CHECK(files.at(sandbox::own_authority_file) == pem("own"));
     CHECK(files.at(sandbox::all_authorities_file) ==
-          "# a comment\n" + pem("one") + pem("two") + "\n" + pem("own"));
+          pem("one") + pem("two") + pem("own")); // and not the key
     CHECK(files.at(sandbox::java_authorities_file) ==
           local::java_trust_store(pem("one") + pem("two") + pem("own")));
     CHECK(local::trust_files("", file).empty());

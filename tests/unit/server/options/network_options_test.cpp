@@ -102,6 +102,7 @@ TEST_CASE("a secret that could never be put in, or would go to commands after al
     CHECK(has(refusal(filtered, "secret = [\"TOKEN=http://b.example\"]\n"),
               "can never go to http://b.example"));
     CHECK(has(refusal(filtered, "secret = [\"TOKEN=http://a.example:81\"]\n"), "not its port"));
+    CHECK(has(refusal(filtered, "secret = [\"TOKEN=http://a.example:443\"]\n"), "TLS alone"));
     const std::string over_tls = "secret = [\"TOKEN=https://a.example\"]\n";
     CHECK(has(refusal(filtered, over_tls), "TLS is not opened"));
     CHECK(has(bench.refusal(), "can never go to https://a.example"));

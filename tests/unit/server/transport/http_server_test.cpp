@@ -259,6 +259,22 @@ TEST_CASE("beyond the limit the connection that was idle for longest goes")
     CHECK(second.ask(http_post("/echo", "x")).status == 200);
 }
 
+TEST_CASE("who comes where half requests fill all places loses his own to no other who comes")
+{
+    HttpBench bench({.connections = 3});
+    std::vector<berth::tests::HttpPeer> slow;
+    for (std::size_t i = 1; i <= 3; ++i) {
+        slow.push_back(bench.connect());
+        REQUIRE(slow.back().say("POST / HT"));
+        CHECK(becomes_true([&] { return bench.server().busy() == i; }));
+    }
+    auto first = bench.connect();
+    auto second = bench.connect();
+    CHECK(becomes_true([&] { return bench.server().connections() >= 3; }));
+    CHECK(first.ask(http_post("/echo", "x")).status == 200);
+    CHECK(second.ask(http_post("/echo", "x")).status == 200);
+}
+
 TEST_CASE("where all connections are busy, a new one is told so")
 {
     HttpBench bench({.connections = 2});
