@@ -108,7 +108,8 @@ def taken(state, servers):
     pids = list(state.processes())
     spaces = {(kind, link) for pid in pids for kind in NAMESPACES
               for link in [_link(f"/proc/{pid}/ns/{kind}")] if link}
-    descriptors = [re.sub(r"\[\d+\]|\d+", "", link) for pid in servers for link in _links(f"/proc/{pid}/fd")]
+    descriptors = [re.sub(r"(?<=/ahead/)[0-9a-f]{16}|\[\d+\]|\d+", "", link)
+                   for pid in servers for link in _links(f"/proc/{pid}/fd")]
     return Footprint({
         "process": _numbered(_read(f"/proc/{pid}/comm").strip() for pid in pids),
         "namespace": _numbered(kind for kind, _ in spaces),
