@@ -31,7 +31,7 @@ void require(bool done, const char* what)
 
 Key make_key()
 {
-    Key key(::EVP_EC_gen("P-256"));
+    Key key(::EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
     require(key != nullptr, "make a key");
     return key;
 }
