@@ -461,7 +461,6 @@ try {
     RunningBox running(link_, woken, RunningBox::margin, {});
     e2b::change_network(link_->api, *found, network, api_time);
     if (const auto forbidden = forbidden_places(network); !forbidden.empty()) {
-        // That may have taken longer than the box was to run for.
         const auto deadline = Deadline::after(api_time);
         require_kept(*running.awake(deadline), value_of(record, record_keys::guest), forbidden,
                      deadline);

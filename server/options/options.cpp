@@ -341,7 +341,7 @@ std::vector<sandbox::Mount> written_by_commands(const Options& options)
 }
 
 /// Who writes them is let in as whom he likes, or has done nothing.
-std::vector<std::string> own_files(const Options& options)
+std::vector<std::string> own_files(const Options& options, const Environment& environment)
 {
     std::vector<std::string> files;
     for (const auto& file : {options.http.token_file, options.http.operator_token_file,
@@ -349,6 +349,11 @@ std::vector<std::string> own_files(const Options& options)
         if (!file.empty()) {
             files.push_back(file);
         }
+    }
+    // Who is in it is taken for the server that a secret is for.
+    if (const auto trusted = environment("SSL_CERT_FILE");
+        trusted && !trusted->empty() && !options.sessions.filter.secrets.empty()) {
+        files.push_back(*trusted);
     }
     return files;
 }
@@ -365,12 +370,7 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
     const auto settings = settings_files(given.config_file, environment);
     auto places = written_by_commands(options);
     places.insert(places.end(), options.sessions.mounts.begin(), options.sessions.mounts.end());
-    auto own = own_files(options);
-    // Who is in it is taken for the server that a secret is for.
-    if (const auto trusted = environment("SSL_CERT_FILE");
-        trusted && !trusted->empty() && !options.sessions.filter.secrets.empty()) {
-        own.push_back(*trusted);
-    }
+    const auto own = own_files(options, environment);
     if (!given.only_looks) {
         require_out_of_reach(settings, files, places);
         require_own_out_of_reach(own, places);
