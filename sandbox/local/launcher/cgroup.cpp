@@ -54,15 +54,6 @@ void remove(const std::string& session) noexcept
 
 } // namespace
 
-void use_v2(Handover& handover, CommandCgroups commands)
-{
-    if (commands.oom_events) {
-        handover.oom_events = std::move(commands.oom_events);
-        handover.pids_events = std::move(commands.pids_events);
-        handover.cpu_stat = std::move(commands.cpu_stat);
-    }
-}
-
 Cgroups::Cgroups(CgroupSpec spec) : spec_(std::move(spec))
 {
     if (spec_.v2_base.empty()) {
@@ -135,9 +126,9 @@ void Cgroups::make_guest()
     guest_ = open_file(guest, O_PATH | O_DIRECTORY);
 }
 
-CommandCgroups Cgroups::make_for_commands()
+Handover Cgroups::make_for_commands()
 {
-    CommandCgroups made;
+    Handover made;
     if (session_.empty()) {
         return made;
     }

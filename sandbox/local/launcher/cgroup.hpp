@@ -10,16 +10,6 @@
 
 namespace berth::local {
 
-/// Of the commands of one session.
-struct CommandCgroups {
-    UniqueFd oom_events; ///< memory.events
-    UniqueFd pids_events;
-    UniqueFd cpu_stat;
-};
-
-/// What is v2's goes before what v1 has of the same.
-void use_v2(Handover& handover, CommandCgroups commands);
-
 /// The cgroups (v2) of one session:
 ///
 ///     <base>/berth/<name>/guest     the guest, with a small limit of its own
@@ -37,8 +27,9 @@ class Cgroups {
     Cgroups(const Cgroups&) = delete;
     Cgroups& operator=(const Cgroups&) = delete;
 
-    /// Everything else; needed once the child has built its root.
-    [[nodiscard]] CommandCgroups make_for_commands();
+    /// Everything else; needed once the child has built its root. What is handed over of it goes
+    /// before what v1 has of the same.
+    [[nodiscard]] Handover make_for_commands();
 
     /// The limits of that one in place of those that they were made with.
     void limit(const CgroupSpec& other);

@@ -33,8 +33,9 @@ Handover make_v1(const CgroupSpec& spec)
 } // namespace
 
 CgroupsAhead::CgroupsAhead(const CgroupSpec& spec)
-    : spec_(spec), v2_(spec), commands_(v2_.make_for_commands()), v1_(make_v1(spec))
+    : spec_(spec), v2_(spec), files_(v2_.make_for_commands())
 {
+    add_to(files_, make_v1(spec));
 }
 
 CgroupsAhead::~CgroupsAhead()
@@ -65,10 +66,8 @@ void CgroupsAhead::limit(const CgroupSpec& wanted)
 
 Handover CgroupsAhead::take()
 {
-    Handover handover = std::move(v1_);
-    handover.guest_tasks.clear();
-    use_v2(handover, std::move(commands_));
-    return handover;
+    files_.guest_tasks.clear();
+    return std::move(files_);
 }
 
 void CgroupsAhead::keep() noexcept

@@ -33,7 +33,7 @@ class CgroupsAhead {
     /// What the guest-to-be joins of v1 before it waits.
     [[nodiscard]] const std::vector<UniqueFd>& guest_tasks() const noexcept
     {
-        return v1_.guest_tasks;
+        return files_.guest_tasks;
     }
 
     /// What is handed over of them, but for what it joins before. Once.
@@ -45,8 +45,7 @@ class CgroupsAhead {
     CgroupSpec spec_;
     bool kept_ = false;
     Cgroups v2_;
-    CommandCgroups commands_;
-    Handover v1_;
+    Handover files_;
 };
 
 } // namespace berth::local

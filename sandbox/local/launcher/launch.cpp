@@ -236,9 +236,8 @@ Handover command_cgroups(const LaunchSpec& spec, Started& started)
     if (started.ahead) {
         return started.ahead->take();
     }
-    CommandCgroups v2 = started.v2().make_for_commands();
-    auto made = make_v1_cgroups(spec.cgroup, spec.named_ahead ? V1Share::all : V1Share::launcher);
-    use_v2(made, std::move(v2));
+    Handover made = started.v2().make_for_commands();
+    add_to(made, make_v1_cgroups(spec.cgroup, spec.named_ahead ? V1Share::all : V1Share::launcher));
     return made;
 }
 
