@@ -2,6 +2,7 @@
 
 #include "sandbox/local/v1_bases.hpp"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,15 @@ struct CgroupLayout {
     /// it.
     bool namespace_fits = true;
     V1Bases v1;
+
+    /// In which sessions have cgroups, each once, in order.
+    [[nodiscard]] std::set<std::string> directories() const
+    {
+        auto all = v1.directories();
+        all.insert(v2_base);
+        all.erase("");
+        return all;
+    }
 
     [[nodiscard]] bool kills() const noexcept { return !v2_base.empty(); }
 

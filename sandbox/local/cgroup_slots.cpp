@@ -94,11 +94,7 @@ bool is_lost_slot(const LaunchResult& result) noexcept
 
 void remove_abandoned_slots(const CgroupLayout& layout, const Deadline& deadline)
 {
-    auto bases = layout.v1.directories();
-    if (!layout.v2_base.empty()) {
-        bases.insert(layout.v2_base);
-    }
-    for (const auto& base : bases) {
+    for (const auto& base : layout.directories()) {
         remove_abandoned_in(base, deadline);
     }
 }

@@ -110,13 +110,8 @@ std::string machine_id(const std::string& state, const std::string& key_hash)
 
 std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::string& id)
 {
-    auto bases = layout.v1.directories();
-    if (!layout.v2_base.empty()) {
-        bases.insert(layout.v2_base);
-    }
     std::vector<std::string> paths;
-    paths.reserve(bases.size());
-    for (const auto& base : bases) {
+    for (const auto& base : layout.directories()) {
         paths.push_back(std::string(base).append("/berth/").append(id));
     }
     return paths;
