@@ -6,6 +6,7 @@
 #include "sandbox/local/v1_bases.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -51,6 +52,11 @@ inline constexpr int zygote_fd = 6;
 inline constexpr char message_prepare = 'P';
 inline constexpr char message_fork = 'F';
 inline constexpr char message_fork_to_wait = 'W';
+
+/// For so long nobody has wanted a machine when the next one is begun. Where one is made right
+/// behind another, what takes the processors from that one's making would not be ready for it
+/// either.
+inline constexpr std::chrono::milliseconds quiet{5};
 
 /// What shows a piece of the host inside.
 struct Bind {

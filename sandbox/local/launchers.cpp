@@ -27,9 +27,6 @@ namespace berth::local {
 namespace {
 
 constexpr std::chrono::seconds farewell_time{5};
-/// Where one machine is made right behind another, what takes the processors from that one's making
-/// would not be ready for it either.
-constexpr std::chrono::milliseconds quiet{5};
 
 LaunchResult failure(const char* text)
 {

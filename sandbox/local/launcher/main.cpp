@@ -50,9 +50,6 @@ bool is_socket(int fd)
 int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supplies)
 {
     MadeAhead ahead{.root = std::move(supplies.root), .namespaces = {}};
-    // Where one machine is made right behind another, what takes the processors from that one's
-    // making would not be ready for it either.
-    constexpr std::chrono::milliseconds quiet{5};
     if (ahead.root && supplies.waits && !is_wanted_within(quiet)) {
         ahead.namespaces = NamespaceKeeper::start(*ahead.root, supplies.surroundings,
                                                   supplies.cgroup, filter, process_name);
