@@ -76,15 +76,6 @@ std::string cgroup_note(const std::string& slot, const std::string& id,
     return slot + '\n' + id + '\n' + generation;
 }
 
-void write_note(int folder, const char* name, const std::string& content, SpareFolder* spare)
-{
-    if (spare != nullptr) {
-        spare->write(folder, name, content);
-    } else {
-        write_file_atomically(folder, name, content, 0600, /*sync=*/false);
-    }
-}
-
 /// The folder where it has that machine's; invalid: it has not, or there is none. By the key: what
 /// a record says of itself may be another's word, in shared books.
 UniqueFd open_of(const std::string& state, const sandbox::MachineRecord& record)
@@ -235,7 +226,7 @@ std::string SessionFolder::generation() const
 
 void SessionFolder::set_generation(const std::string& generation, SpareFolder* spare) const
 {
-    write_note(fd(), generation_name, generation, spare);
+    write_note(spare, fd(), generation_name, generation);
 }
 
 void SessionFolder::forget_generation() const noexcept
@@ -253,7 +244,7 @@ void SessionFolder::forget_generation() const noexcept
 
 void SessionFolder::set_socket(const std::string& path, SpareFolder* spare) const
 {
-    write_note(fd(), socket_name, path, spare);
+    write_note(spare, fd(), socket_name, path);
 }
 
 std::string SessionFolder::socket(const std::string& state, const std::string& name,
@@ -267,7 +258,7 @@ void SessionFolder::set_cgroup(const std::string& slot, const std::string& id,
                                SpareFolder* spare) const
 {
     if (!slot.empty()) {
-        write_note(fd(), cgroup_name, cgroup_note(slot, id, generation()), spare);
+        write_note(spare, fd(), cgroup_name, cgroup_note(slot, id, generation()));
     } else if (::unlinkat(fd(), cgroup_name, 0) != 0 && errno != ENOENT) {
         throw_errno("remove what the last machine's cgroups were called");
     }

@@ -114,16 +114,22 @@ UniqueFd SpareFolder::place_blank(int at, const std::string& path) noexcept
     return file;
 }
 
-void SpareFolder::write(int at, const std::string& path, std::string_view content)
+bool SpareFolder::write(int at, const std::string& path, std::string_view content)
 {
     std::string blank;
-    if (const UniqueFd file = open_blank(blank)) {
-        write_full(file.get(), content);
-        if (::renameat(folder_.get(), blank.c_str(), at, path.c_str()) == 0) {
-            return;
-        }
+    const UniqueFd file = open_blank(blank);
+    if (!file) {
+        return false;
     }
-    write_file_atomically(at, path, content, 0600, /*sync=*/false);
+    write_full(file.get(), content);
+    return ::renameat(folder_.get(), blank.c_str(), at, path.c_str()) == 0;
+}
+
+void write_note(SpareFolder* spare, int at, const std::string& path, std::string_view content)
+{
+    if (spare == nullptr || !spare->write(at, path, content)) {
+        write_file_atomically(at, path, content, 0600, /*sync=*/false);
+    }
 }
 
 void SpareFolder::clear_up(int state) noexcept

@@ -35,9 +35,9 @@ class SpareFolder {
     /// A blank file, open for writing, that takes the place of `path`; invalid where none is left.
     [[nodiscard]] UniqueFd place_blank(int at, const std::string& path) noexcept;
 
-    /// As write_file_atomically() of 0600 without a sync, by a blank file where one is left. Throws
-    /// std::system_error.
-    void write(int at, const std::string& path, std::string_view content);
+    /// The content of a blank file that then takes the place of `path`, in one step. False where it
+    /// cannot be had. Throws std::system_error.
+    [[nodiscard]] bool write(int at, const std::string& path, std::string_view content);
 
     /// Removes what servers have left that were killed. Waits for nobody.
     static void clear_up(int state) noexcept;
@@ -52,5 +52,9 @@ class SpareFolder {
     UniqueFd folder_; ///< locked for as long as this lives
     int blanks_ = 0;  ///< that are left
 };
+
+/// As write_file_atomically() of 0600 without a sync, by a blank file of `spare` where one is left;
+/// null: there is none. Throws std::system_error.
+void write_note(SpareFolder* spare, int at, const std::string& path, std::string_view content);
 
 } // namespace berth::local

@@ -276,12 +276,8 @@ void UidRange::Claim::write(SpareFolder* spare)
     // In this order: after a crash between the two the claim is stale, and the folder has no uid
     // that another session could have as well.
     try {
-        const auto put = [&](const std::string& path, const std::string& content) {
-            spare != nullptr ? spare->write(state, path, content)
-                             : write_file_atomically(state, path, content, 0600, /*sync=*/false);
-        };
-        put(claim_path(uid), name);
-        put(record_path(name), std::to_string(uid));
+        write_note(spare, state, claim_path(uid), name);
+        write_note(spare, state, record_path(name), std::to_string(uid));
     } catch (const std::system_error&) {
         ::unlinkat(state, claim_path(uid).c_str(), 0);
         throw;
