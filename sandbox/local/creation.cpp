@@ -62,7 +62,7 @@ Handover Creation::make(const LaunchSpec& launch, const std::string& generation,
     uid_.write(spare_.get());
     folder_->set_generation(generation, spare_.get());
     folder_->set_cgroup(launch.named_ahead ? launch.cgroup.name : "",
-                        machine_id(place_.state, place_.folder), spare_.get());
+                        machine_id(place_.state, place_.folder), generation, spare_.get());
     folder_->set_socket(launch.socket_path, spare_.get());
     folder_->prepare(launch.host_uid, launch.host_gid, spare_.get());
     if (!certificates.empty()) {

@@ -255,10 +255,10 @@ std::string SessionFolder::socket(const std::string& state, const std::string& n
 }
 
 void SessionFolder::set_cgroup(const std::string& slot, const std::string& id,
-                               SpareFolder* spare) const
+                               const std::string& generation, SpareFolder* spare) const
 {
     if (!slot.empty()) {
-        write_note(spare, fd(), cgroup_name, cgroup_note(slot, id, generation()));
+        write_note(spare, fd(), cgroup_name, cgroup_note(slot, id, generation));
     } else if (::unlinkat(fd(), cgroup_name, 0) != 0 && errno != ENOENT) {
         throw_errno("remove what the last machine's cgroups were called");
     }

@@ -77,8 +77,8 @@ class SessionFolder {
                                             std::string usual);
 
     /// What that machine's cgroups are called, where that is a slot; "" for one that has `id`, the
-    /// machine's, for a name. After set_generation().
-    void set_cgroup(const std::string& slot, const std::string& id,
+    /// machine's, for a name. `generation`: as set_generation() has it.
+    void set_cgroup(const std::string& slot, const std::string& id, const std::string& generation,
                     SpareFolder* spare = nullptr) const;
     /// What they are called: `id`, too, where the note is not of that one or of the machine that is
     /// the latest here. Makes no folder.

@@ -31,13 +31,13 @@ TEST_CASE("a session's folder names its machine's cgroups only by a slot")
     CHECK(told() == "id");
     const auto slot = new_slot();
     folder.set_generation("first");
-    folder.set_cgroup(slot, "id");
+    folder.set_cgroup(slot, "id", "first");
     CHECK(told() == slot);
-    folder.set_cgroup("", "id");
+    folder.set_cgroup("", "id", "first");
     CHECK(told() == "id");
-    folder.set_cgroup("../../user.slice", "id");
+    folder.set_cgroup("../../user.slice", "id", "first");
     CHECK(told() == "id");
-    folder.set_cgroup(slot, "id");
+    folder.set_cgroup(slot, "id", "first");
     folder.forget_generation();
     CHECK(told() == "id");
 }
@@ -47,7 +47,7 @@ TEST_CASE("nor is a note believed that is not of the machine that is the latest 
     const TemporaryTree state;
     const SessionFolder folder(state.path(), "key");
     folder.set_generation("first");
-    folder.set_cgroup(new_slot(), "id");
+    folder.set_cgroup(new_slot(), "id", "first");
     // Of a state directory that was copied.
     CHECK(SessionFolder::cgroup(state.path(), "key", "the copy's") == "the copy's");
     folder.set_generation("of a release that knows no slots");
