@@ -25,7 +25,7 @@ class Pausing(ParityTest):
         return {found["session"]: found["state"] for found in self.sessions()}[session]
 
     def lines(self, name):
-        path = pathlib.Path(self.home, name)
+        path = pathlib.Path(self.counted_in, name)
         return path.read_text(encoding="ascii").splitlines() if path.exists() else []
 
     def grows(self, name):
@@ -48,7 +48,7 @@ class Pausing(ParityTest):
         """One job for each file; their ids."""
         jobs = [self.run_command(COUNT.format(name), background=True, timeout=timeout).data["job_id"]
                 for name in names]
-        (self.home,) = self.state.path.glob("[!a]*/*/home")
+        self.counted_in = self.home()
         for name in names:
             self.grows(name)
         return jobs

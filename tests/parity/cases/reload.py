@@ -311,7 +311,7 @@ class WithinReachTest(ReloadCase):
 
     def test_in_a_home_or_the_workspace(self):
         self.output("true")
-        (home,) = self.state.path.glob("[!a]*/*/home")
+        home = self.home()
         for place in (home, self.state.path / "workspace"):
             place.mkdir(exist_ok=True)
             (place / "berth.toml").write_text("")

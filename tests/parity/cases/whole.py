@@ -100,7 +100,7 @@ class WholeTest(ParityTest):
         for number in range(8):
             with self.subTest(number):
                 self.make("a", linked=True)
-                (folder,) = self.state.path.glob("[!a]*/*/home/d")
+                folder = self.home() / "d"
                 (guest,) = self.living_guests()
                 call = self.begin_change(number, "a", "b")
                 self.wait_for_a_byte(folder / "f", call, "a", 0)
@@ -123,7 +123,7 @@ class WholeTest(ParityTest):
         for number in range(12):
             with self.subTest(number):
                 self.output("rm -rf d; mkdir d; head -c 1000 /dev/zero | tr '\\0' a >d/f")
-                (folder,) = self.state.path.glob("[!a]*/*/home/d")
+                folder = self.home() / "d"
                 (guest,) = self.living_guests()
                 call = self.berth.call_async("write_file", {
                     "path": "d/f", "content": "b" * SIZE, "mode": "append"})
