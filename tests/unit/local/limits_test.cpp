@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -87,6 +88,16 @@ class HighLimit {
     rlimit before_{};
 };
 
+/// Of a machine with so many processors; nothing where that is not in force.
+std::optional<local::MachineFacts> facts_with(Bench& bench, double cpus)
+{
+    auto spec = Bench::spec();
+    spec.limits.cpus = cpus;
+    const auto& machine = bench.make(spec);
+    return in_force(machine, "cgroup-cpu") ? std::optional(local::facts_from(machine.record()))
+                                           : std::nullopt;
+}
+
 } // namespace
 
 TEST_CASE("the limits of the process that made a machine are not the machine's")
@@ -151,12 +162,8 @@ TEST_CASE("of a host that has too few processors a session has what its own are 
          {std::pair(2.0, "200\n2048\n"), std::pair(0.25, "25\n256\n"),
           std::pair(0.01, "1\n10\n")}) {
         Bench bench;
-        auto spec = Bench::spec();
-        spec.limits.cpus = cpus;
-        const auto& machine = bench.make(spec);
-        if (in_force(machine, "cgroup-cpu")) {
-            const auto facts = local::facts_from(machine.record());
-            const auto weight = limit(facts, "cpu.weight", "cpu.shares");
+        if (const auto facts = facts_with(bench, cpus)) {
+            const auto weight = limit(*facts, "cpu.weight", "cpu.shares");
             CHECK(std::string(expected).find(weight) != std::string::npos);
         }
     }
@@ -183,12 +190,8 @@ TEST_CASE("the guest has as many processors as its commands, and at least one")
 {
     for (const auto& [cpus, expected] : {std::pair(2.0, "200000"), std::pair(0.25, "100000")}) {
         Bench bench;
-        auto spec = Bench::spec();
-        spec.limits.cpus = cpus;
-        const auto& machine = bench.make(spec);
-        if (in_force(machine, "cgroup-cpu")) {
-            const auto facts = local::facts_from(machine.record());
-            const auto quota = limit(facts, "guest/cpu.max", "guest/cpu.cfs_quota_us");
+        if (const auto facts = facts_with(bench, cpus)) {
+            const auto quota = limit(*facts, "guest/cpu.max", "guest/cpu.cfs_quota_us");
             CHECK(quota.substr(0, quota.find_first_of(" \n")) == expected);
         }
     }
