@@ -211,7 +211,8 @@ struct CgroupSpec {
 struct Ahead {
     std::string base; ///< of the LaunchSpec
     Surroundings surroundings;
-    CgroupSpec cgroup; ///< but for the name, which each launcher is told
+    CgroupSpec cgroup;   ///< but for the name, which each launcher is told
+    std::string sockets; ///< the folder of guests' sockets (runtime_folder())
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -219,6 +220,7 @@ struct Ahead {
         field(1, self.base);
         field(2, self.surroundings);
         field(3, self.cgroup);
+        field(4, self.sockets);
     }
 };
 

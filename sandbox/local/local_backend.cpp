@@ -200,6 +200,7 @@ Ahead LocalBackend::expect(Expected wanted, bool first)
         return ahead_;
     }
     ahead_ = make_ahead(wanted.programs->files, wanted, *cgroups_);
+    ahead_.sockets = host_->runtime;
     if (privileged_) {
         launchers_.expect(ahead_);
     }

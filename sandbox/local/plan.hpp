@@ -39,7 +39,7 @@ struct PlanInput {
                                    const std::string& resolv_conf,
                                    const std::vector<Cover>& hidden);
 
-/// That, its surroundings and its cgroups.
+/// That, its surroundings and its cgroups; the folder of sockets is the caller's.
 [[nodiscard]] Ahead make_ahead(const HostFiles& host, const Expected& expected,
                                const CgroupLayout& cgroups);
 

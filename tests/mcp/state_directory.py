@@ -17,6 +17,7 @@ from mcp_client import binary_path
 CGROUP_ROOT = pathlib.Path("/sys/fs/cgroup")
 # Cgroups that are made before it is known of which machine.
 SLOT = re.compile(r"/berth/ahead[0-9a-f]{16}(?=/|$)")
+WAITING = re.compile(r"/berth/(ahead[0-9a-f]{16}\.sock)$")  # the socket of the machine that a launcher waits with
 
 
 def _read(path):
@@ -169,8 +170,11 @@ class StateDirectory:
         return named + stale + [str(path) for path in self.temporary.iterdir()]
 
     def sockets(self):
-        """All that is new in the runtime folders since this was made, whoever listens at it."""
-        return _sockets() - self._sockets
+        """All that is new in the runtime folders since this was made, whoever listens at it; but what
+        a launcher that lives waits with, which is another one each time."""
+        bound = _read("/proc/net/unix").decode(errors="replace")
+        found = {path: WAITING.search(path) for path in _sockets() - self._sockets}
+        return {path for path, waiting in found.items() if not waiting or waiting[1] not in bound}
 
     def guests(self):
         """The process ids of the guests, one per running machine."""

@@ -187,7 +187,7 @@ Started start_anew(Launch& launch, UniqueFd root)
 
 Started start(Launch& launch)
 {
-    auto& [prepared, namespaces] = launch.ahead;
+    auto& [prepared, namespaces, socket] = launch.ahead;
     UniqueFd root = prepared ? prepared->take_for(launch.spec) : UniqueFd();
     if (namespaces && root && namespaces->fits(launch.spec)) {
         try {
@@ -202,6 +202,7 @@ Started start(Launch& launch)
         root.reset(); // it is theirs
         namespaces.reset();
     }
+    socket.reset(); // of the guest that was to be in them, and not to be inherited
     return start_anew(launch, std::move(root));
 }
 
@@ -241,14 +242,22 @@ Handover command_cgroups(const LaunchSpec& spec, Started& started)
     return made;
 }
 
-/// What the child does not need until its root is built.
-void hand_over(const LaunchSpec& spec, std::optional<ListenSocket>& socket, Started& started)
+/// `ahead`: under another name, or none.
+std::unique_ptr<ListenSocket> listen_socket(const LaunchSpec& spec,
+                                            std::unique_ptr<ListenSocket> ahead)
 {
-    UniqueFd listen;
-    if (!spec.probe) {
-        socket.emplace(spec.socket_path);
-        listen = socket->take();
+    if (spec.probe) {
+        return nullptr;
     }
+    if (ahead && ahead->rename(spec.socket_path)) {
+        return ahead;
+    }
+    return std::make_unique<ListenSocket>(spec.socket_path);
+}
+
+/// What the child does not need until its root is built.
+void hand_over(const LaunchSpec& spec, UniqueFd listen, Started& started)
+{
     Handover cgroups = command_cgroups(spec, started);
     UniqueFd run = started.v2().give_run(spec);
     std::vector<Tree> early;
@@ -279,15 +288,15 @@ void make_or_throw(Launch& launch)
     auto& spec = launch.spec;
     // Else the guest, which has other threads, would have the launcher's number.
     spec.become_guest = spec.become_guest && thread_number() != nullptr;
-    std::optional<ListenSocket> socket;
     Started started = start(launch);
+    const auto socket = listen_socket(spec, std::move(launch.ahead.socket));
     auto& [ahead, cgroups, wires, child, began, processors] = started;
     LaunchResult result;
     result.landlock =
         landlock_version(); // the child's is the same, and fails where it cannot be had
     result.pid = child.pid();
     result.start_time = began;
-    hand_over(spec, socket, started);
+    hand_over(spec, socket ? socket->take() : UniqueFd(), started);
     // If it has not had another processor by now, this one has nothing more to do.
     give_processors_back(processors, child.pid());
     wait_until_ready(wires.ready.read.get(), wires.report.read.get());

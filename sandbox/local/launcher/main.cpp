@@ -14,13 +14,16 @@
 #include "sandbox/local/launcher/request.hpp"
 #include "sandbox/local/launcher/rlimits.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
+#include "sandbox/local/launcher/socket.hpp"
 #include "sandbox/local/launcher/zygote.hpp"
 #include "sandbox/local/processors.hpp"
+#include "sandbox/local/runtime_folder.hpp"
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,14 +49,25 @@ bool is_socket(int fd)
     return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
+std::unique_ptr<ListenSocket> socket_ahead(const std::string& path) noexcept
+{
+    try {
+        return std::make_unique<ListenSocket>(path);
+    } catch (const std::exception&) {
+        return nullptr; // the launch says what is wrong
+    }
+}
+
 /// One machine, if one is wanted.
 int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supplies)
 {
-    MadeAhead ahead{.root = std::move(supplies.root), .namespaces = {}};
+    MadeAhead ahead{.root = std::move(supplies.root), .namespaces = {}, .socket = nullptr};
     if (ahead.root && supplies.waits && !is_wanted_within(quiet)) {
         ahead.namespaces = NamespaceKeeper::start(*ahead.root, supplies.surroundings,
                                                   supplies.cgroup, filter, process_name);
-        if (!ahead.namespaces && !ahead.root->clone_ahead()) { // the other went with who failed
+        if (ahead.namespaces) {
+            ahead.socket = socket_ahead(socket_in(supplies.sockets, supplies.cgroup.name));
+        } else if (!ahead.root->clone_ahead()) { // the other went with who failed
             ahead.root.reset();
         }
     }

@@ -31,6 +31,7 @@ void wait_for_request(MadeAhead& ahead)
             throw_errno("wait for a request");
         }
         if (waiting[2].revents != 0) {
+            ahead.socket.reset();
             ahead.namespaces.reset(); // which hold the mounts of the root
             ahead.root.reset();
             waiting[2].revents = 0;

@@ -4,8 +4,10 @@
 #include "sandbox/local/launch_spec.hpp"
 #include "sandbox/local/launcher/namespace_keeper.hpp"
 #include "sandbox/local/launcher/prepared_root.hpp"
+#include "sandbox/local/launcher/socket.hpp"
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -24,6 +26,7 @@ struct Request {
 struct MadeAhead {
     std::optional<PreparedRoot> root;
     std::optional<NamespaceKeeper> namespaces;
+    std::unique_ptr<ListenSocket> socket; ///< of a guest; none without namespaces
 };
 
 /// Whether a request, or the server's end, comes within that time. Does not take it.

@@ -6,7 +6,9 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include <fcntl.h>
@@ -17,44 +19,97 @@
 #include <unistd.h>
 
 namespace berth::local {
+namespace {
+
+constexpr const char* step = "socket";
+constexpr std::chrono::seconds patience{5};
+
+/// Who removes the sockets of dead guests has their folder for itself: one that is not listening
+/// yet looks like those, and one that takes a dead one's name would be removed in its place.
+class FolderLock {
+  public:
+    explicit FolderLock(const UniqueFd& folder) : folder_(folder.get()) {}
+
+    ~FolderLock() { ::flock(folder_, LOCK_UN); }
+
+    FolderLock(const FolderLock&) = delete;
+    FolderLock& operator=(const FolderLock&) = delete;
+
+    [[nodiscard]] bool lock() const
+    {
+        return flock_until(folder_, LOCK_SH, Deadline::after(patience));
+    }
+
+  private:
+    int folder_;
+};
+
+void bind_in(const UniqueFd& folder, const UniqueFd& socket, const std::string& path,
+             const char* name)
+{
+    // sun_path holds 107 bytes; this is short however long the folder's path is.
+    const std::string address_path = "/proc/self/fd/" + std::to_string(folder.get()) + "/" + name;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (address_path.size() >= sizeof address.sun_path) {
+        throw Failure(step, ENAMETOOLONG, "bind " + path);
+    }
+    std::memcpy(address.sun_path, address_path.c_str(), address_path.size() + 1);
+    ::unlinkat(folder.get(), name, 0);
+    const mode_t old = ::umask(0177);
+    const int bound =
+        ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    ::umask(old);
+    require(bound == 0, step, "bind " + path);
+}
+
+} // namespace
 
 ListenSocket::ListenSocket(std::string path) : path_(std::move(path))
 {
-    constexpr const char* step = "socket";
-    const auto slash = path_.rfind('/');
-    const UniqueFd directory(
-        ::open(path_.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    require(directory.valid(), step, "open the directory of " + path_);
-    // Between bind and listen it looks like one that a dead guest has left; who removes those has
-    // the folder for itself. Freed with the descriptor.
-    if (!flock_until(directory.get(), LOCK_SH, Deadline::after(std::chrono::seconds(5)))) {
+    folder_.reset(::open(path_.substr(0, path_.rfind('/')).c_str(),
+                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    require(folder_.valid(), step, "open the directory of " + path_);
+    const FolderLock lock(folder_);
+    if (!lock.lock()) {
         throw Failure(step, EBUSY,
                       "lock the directory of " + path_ + ", as a berth that was stopped holds it");
     }
-    // sun_path holds 107 bytes; this is short however long the directory's path is.
-    const std::string name =
-        "/proc/self/fd/" + std::to_string(directory.get()) + "/" + path_.substr(slash + 1);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (name.size() >= sizeof address.sun_path) {
-        throw Failure(step, ENAMETOOLONG, "bind " + path_);
-    }
-    std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
     socket_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     require(socket_.valid(), step, "open a socket");
-    ::unlinkat(directory.get(), path_.substr(slash + 1).c_str(), 0);
-    const mode_t old = ::umask(0177);
-    const int bound =
-        ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    ::umask(old);
-    require(bound == 0, step, "bind " + path_);
+    bind_in(folder_, socket_, path_, name());
     require(::listen(socket_.get(), listen_backlog) == 0, step, "listen on " + path_);
 }
 
 ListenSocket::~ListenSocket()
 {
     if (!kept_) {
-        ::unlink(path_.c_str());
+        ::unlinkat(folder_.get(), name(), 0);
+    }
+}
+
+const char* ListenSocket::name() const noexcept
+{
+    return path_.c_str() + path_.rfind('/') + 1;
+}
+
+bool ListenSocket::rename(const std::string& path) noexcept
+{
+    const auto slash = path.rfind('/');
+    if (path.compare(0, slash, path_, 0, path_.rfind('/')) != 0) {
+        return false;
+    }
+    try {
+        const FolderLock lock(folder_);
+        std::string other = path;
+        if (!lock.lock() ||
+            ::renameat(folder_.get(), name(), folder_.get(), other.c_str() + slash + 1) != 0) {
+            return false;
+        }
+        path_.swap(other);
+        return true;
+    } catch (const std::exception&) {
+        return false;
     }
 }
 

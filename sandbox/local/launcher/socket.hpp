@@ -13,10 +13,14 @@ inline constexpr int listen_backlog = 128;
 /// was called.
 class ListenSocket {
   public:
+    /// Throws Failure.
     explicit ListenSocket(std::string path);
     ~ListenSocket();
     ListenSocket(const ListenSocket&) = delete;
     ListenSocket& operator=(const ListenSocket&) = delete;
+
+    /// In the same folder, in the place of what has that name. False when that cannot be.
+    [[nodiscard]] bool rename(const std::string& path) noexcept;
 
     void keep() noexcept { kept_ = true; }
 
@@ -24,7 +28,10 @@ class ListenSocket {
     [[nodiscard]] UniqueFd take() noexcept { return std::move(socket_); }
 
   private:
+    [[nodiscard]] const char* name() const noexcept;
+
     std::string path_;
+    UniqueFd folder_;
     UniqueFd socket_;
     bool kept_ = false;
 };

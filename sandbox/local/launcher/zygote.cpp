@@ -84,6 +84,7 @@ class Roots {
         base_ = std::move(ahead.base);
         surroundings_ = std::move(ahead.surroundings);
         cgroup_ = std::move(ahead.cgroup);
+        sockets_ = std::move(ahead.sockets);
         if (other || !root_) {
             make();
         }
@@ -106,6 +107,7 @@ class Roots {
         return {.root = std::exchange(root_, std::nullopt),
                 .surroundings = surroundings_,
                 .cgroup = cgroup_,
+                .sockets = sockets_,
                 .waits = message.front() == message_fork_to_wait};
     }
 
@@ -119,6 +121,7 @@ class Roots {
     std::string base_; ///< encoded
     Surroundings surroundings_;
     CgroupSpec cgroup_;
+    std::string sockets_;
     std::optional<PreparedRoot> root_;
 };
 

@@ -4,6 +4,7 @@
 #include "sandbox/local/launcher/process_name.hpp"
 
 #include <optional>
+#include <string>
 
 namespace berth::local {
 
@@ -12,6 +13,7 @@ struct Supplies {
     std::optional<PreparedRoot> root; ///< cloned ahead
     Surroundings surroundings;        ///< which its machine will probably have
     CgroupSpec cgroup;                ///< the same
+    std::string sockets;              ///< as in Ahead
     bool waits = false;               ///< until there is something to do
 };
 

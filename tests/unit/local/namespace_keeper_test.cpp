@@ -4,6 +4,7 @@
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/runtime_folder.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/local/host_cgroups.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
@@ -151,6 +152,20 @@ std::size_t count_of(const std::string& slot)
     return count;
 }
 
+/// The socket of that guest-to-be, beside those of machines.
+std::string socket_of(const std::string& slot, const sandbox::Machine& machine)
+{
+    const auto path = facts_from(machine.record()).socket_path;
+    return socket_in(path.substr(0, path.rfind('/')), slot);
+}
+
+/// 0: it is not there.
+ino_t number_of(const std::string& path)
+{
+    struct stat status{};
+    return ::lstat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
 /// A backend that has made a machine, so that launchers wait.
 struct Server {
     Server() : backend(backend_with_guest(bench)) { first = backend->create(Bench::spec("first")); }
@@ -266,7 +281,7 @@ TEST_CASE("a machine is made without what was killed, and with what was stopped"
     }
 }
 
-TEST_CASE("cgroups that were made ahead go with what was made ahead, or become the machine's")
+TEST_CASE("a socket and cgroups go with what was made ahead, or become the machine's")
 {
     if (!is_root() || !host_has_cgroup2()) {
         return;
@@ -275,11 +290,16 @@ TEST_CASE("cgroups that were made ahead go with what was made ahead, or become t
     const pid_t launcher = static_cast<pid_t>(std::stoi(field(ready_keeper(server.bench), "PPid")));
     const auto made = slot_of(next_guest());
     REQUIRE(count_of(made) > 0);
+    const auto socket = socket_of(made, *server.first);
+    const auto number = number_of(socket);
+    REQUIRE(number != 0);
     SUBCASE("whoever clears up leaves those that wait")
     {
         server.backend->collect(Deadline::after(std::chrono::seconds(10)));
         const auto machine = server.backend->create(Bench::spec("second"));
         CHECK(slot_of(guest_of(*machine)) == made);
+        CHECK(number_of(facts_from(machine->record()).socket_path) == number);
+        CHECK(number_of(socket) == 0);
         server.backend->collect(Deadline::after(std::chrono::seconds(10)));
         CHECK(count_of(made) == session_cgroups(find_cgroups("", true), made).size());
         server.end(*machine);
@@ -309,7 +329,7 @@ TEST_CASE("cgroups that were made ahead go with what was made ahead, or become t
         REQUIRE(tests::becomes_true([] { return next_guest() < 0; }));
         REQUIRE(tests::becomes_true([&] {
             server.backend->collect(Deadline::after(std::chrono::seconds(10)));
-            return count_of(made) == 0;
+            return count_of(made) == 0 && number_of(socket) == 0;
         }));
     }
     SUBCASE("of a machine that nobody has recorded")
@@ -322,6 +342,15 @@ TEST_CASE("cgroups that were made ahead go with what was made ahead, or become t
         server.backend->destroy(lost, true);
         CHECK(server.backend->is_gone(lost));
         CHECK(count_of(made) == 0);
+    }
+    SUBCASE("of a machine of another network")
+    {
+        auto spec = Bench::spec("second");
+        spec.network = sandbox::Network::host;
+        const auto machine = server.backend->create(spec);
+        CHECK(machine->connect(Deadline::after(std::chrono::seconds(30))) != nullptr);
+        CHECK(number_of(socket) == 0);
+        server.end(*machine);
     }
 }
 
