@@ -25,6 +25,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -44,11 +45,18 @@ namespace {
 // A guest that does not answer by then never will; on a loaded machine the launch takes 0.1 s.
 constexpr std::chrono::seconds patience{20};
 
-/// A child's report; its text may name two paths, each as long as the kernel takes them.
+/// A child's report, mostly an empty one: then no memory is touched for it. Its text may name two
+/// paths, each as long as the kernel takes them.
 std::string read_all(int fd)
 {
-    std::string text(65536, '\0');
-    text.resize(read_full(fd, text.data(), text.size()));
+    constexpr std::size_t most = 65536;
+    std::string text;
+    std::array<char, 512> piece{};
+    std::size_t size = piece.size();
+    while (size == piece.size() && text.size() < most) {
+        size = read_full(fd, piece.data(), piece.size());
+        text.append(piece.data(), size);
+    }
     return text;
 }
 

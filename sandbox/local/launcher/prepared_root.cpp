@@ -6,6 +6,7 @@
 #include "sandbox/protocol/wire.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <exception>
 
 #include <fcntl.h>
@@ -19,16 +20,27 @@ bool is_below(const std::string& path, const std::string& folder)
     return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
 }
 
-std::vector<PlaceIdentity> sources_of(const RootParts& parts)
+std::string sources_of(const RootParts& parts)
 {
-    std::vector<PlaceIdentity> found;
-    found.reserve(parts.binds.size() + parts.hidden.size());
+    std::string sources;
     for (const auto& bind : parts.binds) {
-        found.push_back(identity_at(bind.source));
+        sources.append(bind.source).append(1, '\0');
     }
     for (const auto& cover : parts.hidden) {
         // What comes in its place would lie beside the cover.
-        found.push_back(identity_at(cover.source));
+        sources.append(cover.source).append(1, '\0');
+    }
+    return sources;
+}
+
+std::vector<PlaceIdentity> identities_at(const std::string& sources)
+{
+    std::vector<PlaceIdentity> found;
+    found.reserve(static_cast<std::size_t>(std::count(sources.begin(), sources.end(), '\0')));
+    for (std::size_t begin = 0; begin < sources.size();) {
+        const auto end = sources.find('\0', begin);
+        found.push_back(identity_at(sources.substr(begin, end - begin)));
+        begin = end + 1;
     }
     return found;
 }
@@ -42,6 +54,8 @@ std::optional<PreparedRoot> PreparedRoot::make(const std::string& encoded) noexc
         root.encoded_ = encoded;
         const auto parts = protocol::decode<RootParts>(encoded);
         root.sources_ = sources_of(parts);
+        root.sources_.shrink_to_fit();
+        root.at_them_ = identities_at(root.sources_);
         root.keeper_ = start_root_keeper(parts);
         return root; // what was changed meanwhile is found at the launch
     } catch (const std::exception&) {
@@ -52,8 +66,7 @@ std::optional<PreparedRoot> PreparedRoot::make(const std::string& encoded) noexc
 bool PreparedRoot::is_current() const
 {
     pollfd keeper{keeper_.get(), 0, 0}; // its end is told unasked
-    return ::poll(&keeper, 1, 0) == 0 &&
-           sources_ == sources_of(protocol::decode<RootParts>(encoded_));
+    return ::poll(&keeper, 1, 0) == 0 && at_them_ == identities_at(sources_);
 }
 
 bool PreparedRoot::clone_ahead() noexcept
@@ -89,8 +102,7 @@ UniqueFd PreparedRoot::take_for(const LaunchSpec& spec)
     // What is mounted below a source is in the root too.
     pollfd mounts{mounts_.get(), POLLPRI, 0};
     if (!mount_ || ::poll(&mounts, 1, 0) != 0 || spec.base != encoded_ ||
-        sources_ != sources_of(protocol::decode<RootParts>(encoded_)) ||
-        !has_places_for(spec.binds)) {
+        at_them_ != identities_at(sources_) || !has_places_for(spec.binds)) {
         return {};
     }
     return std::move(mount_);

@@ -53,7 +53,8 @@ class PreparedRoot {
     // Of the parts no more than this: between the strings of decoded ones are holes, in which the
     // launchers would write that are forked from who has them, and so get those pages anew.
     std::string encoded_;
-    std::vector<PlaceIdentity> sources_; ///< what is at those of the binds and covers
+    std::string sources_;                ///< of the binds and covers, each with a NUL behind it
+    std::vector<PlaceIdentity> at_them_; ///< what is there
     UniqueFd keeper_;                    ///< a socket
     UniqueFd mount_;                     ///< that was cloned ahead, and since then:
     UniqueFd mounts_;
