@@ -387,6 +387,10 @@ class Backend {
     /// one that is being made. Stops at the deadline.
     virtual void collect(const Deadline& /*deadline*/) {}
 
+    /// This process is about to end, without destroying the backend: what waits for machines to
+    /// come, and would outlive it, is removed. What is under way may go on. Takes milliseconds.
+    virtual void leave() noexcept {}
+
     /// Of machines that are bound to no host those that were made with these books from here, and
     /// sleep, whatever the books say of them: one that they have lost stays for ever. Never one of
     /// another installation's, or of somebody's own.

@@ -150,6 +150,7 @@ void shut_down(Application& application, Peer& peer, Reason reason,
         peer.dispatcher.drain(left(drain_time));
     }
     peer.transport.settle(reading_time);
+    application.sessions().backend().leave();
     application.sessions().close();
 }
 

@@ -4,7 +4,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
-#include "sandbox/base/sha256.hpp"
 #include "sandbox/local/attachment.hpp"
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
@@ -37,7 +36,6 @@
 #include "sandbox/local/unseen_guest.hpp"
 #include "sandbox/state_directory.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -46,8 +44,6 @@
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace berth::local {
@@ -93,6 +89,9 @@ class LocalBackend final : public sandbox::Backend {
     [[nodiscard]] sandbox::ChangedLimits change_limits(const std::string& key_hash,
                                                        const sandbox::Limits& limits) override;
     void collect(const Deadline& deadline) override;
+
+    void leave() noexcept override { spares_.close(); }
+
     [[nodiscard]] std::string find_home(const std::string& key_hash) override;
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     adopt(const std::string& id, const sandbox::MachineSpec& spec) override;

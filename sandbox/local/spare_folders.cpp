@@ -14,8 +14,8 @@ std::unique_ptr<SpareFolder> SpareFolders::take()
 void SpareFolders::give_back(std::unique_ptr<SpareFolder> used) noexcept
 {
     try {
-        if (used) {
-            const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(mutex_);
+        if (used && !closed_) {
             used_.push_back(std::move(used));
         }
     } catch (const std::exception&) {
@@ -25,12 +25,13 @@ void SpareFolders::give_back(std::unique_ptr<SpareFolder> used) noexcept
 
 void SpareFolders::renew(int state) noexcept
 {
+    const std::lock_guard renewing(renewing_);
     std::vector<std::unique_ptr<SpareFolder>> used;
     bool missing = false;
     {
         const std::lock_guard lock(mutex_);
         used.swap(used_);
-        missing = !next_;
+        missing = !next_ && !closed_;
     }
     used.clear();
     if (!missing) {
@@ -43,6 +44,17 @@ void SpareFolders::renew(int state) noexcept
     } catch (const std::exception&) {
         return; // the machine's own folder will say what is wrong
     }
+}
+
+void SpareFolders::close() noexcept
+{
+    const std::lock_guard renewing(renewing_); // what it makes would be there after this
+    std::unique_ptr<SpareFolder> next;
+    std::vector<std::unique_ptr<SpareFolder>> used;
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    next.swap(next_);
+    used.swap(used_);
 }
 
 } // namespace berth::local

@@ -20,8 +20,13 @@ class SpareFolders {
     /// Removes those, and makes one where none waits. `state`: as for SpareFolder.
     void renew(int state) noexcept;
 
+    /// Removes what there is, also what is just being made. From here on none waits.
+    void close() noexcept;
+
   private:
+    std::mutex renewing_; ///< before mutex_
     std::mutex mutex_;
+    bool closed_ = false;                            ///< guarded by mutex_
     std::unique_ptr<SpareFolder> next_;              ///< guarded by mutex_
     std::vector<std::unique_ptr<SpareFolder>> used_; ///< guarded by mutex_
 };

@@ -158,7 +158,7 @@ struct Service {
 
 /// What ends the process is an operator who restarts a service, seldom one who wants commands to
 /// stop.
-void shut_down(Service& service)
+void shut_down(const Making& making, Service& service)
 {
     const auto deadline = Deadline::after(drain_time);
     service.server.stop();
@@ -170,6 +170,10 @@ void shut_down(Service& service)
     while (service.server.busy() > 0 && !deadline.expired()) {
         std::this_thread::sleep_for(5ms);
     }
+    // Callers come and go; what was made ahead for them has stayed.
+    making.backend->leave();
+    service.tenants.for_each(
+        [](Tenant& tenant) { tenant.application().sessions().backend().leave(); });
     service.tenants.for_each([](Tenant& tenant) { tenant.application().sessions().close(); });
 }
 
@@ -223,7 +227,7 @@ void serve_http(const Making& making)
     run_detached([&] { service.server.run(); }, ended, "server failed");
     wait_for_signal(signals);
     log::write(log::Level::info, "stopping", {{"reason", "signal"}});
-    clear_away([&] { shut_down(service); }, time_to_end(making, service));
+    clear_away([&] { shut_down(making, service); }, time_to_end(making, service));
     close_audit_log(making.audit);
     if (const auto& path = making.options->http.unix_path; !path.empty()) {
         ::unlink(path.c_str());

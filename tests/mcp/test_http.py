@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from bench import META, SLEEP, request
 from http_bench import EVENTS, JSON, Connection, HttpBench
-from mcp_client import LEGACY, MODERN
+from mcp_client import LEGACY, MODERN, binary_path
 
 LONG = "while [ ! -e ~/go ]; do sleep 0.05; done; echo went >>~/done"
 
@@ -382,6 +383,17 @@ class EndTest(HttpBench):
         info = self.call("bash_exec", command="touch ~/go; sleep 0.3; cat ~/done")
         self.assertIn("job-", info.text)
         self.assertEqual(info.text.splitlines().count("went"), 1)
+
+    def test_what_it_has_made_for_machines_to_come_goes_with_it(self):
+        self.serve(binary="berth")
+        self.call("write_file", path="~/n", content="1")
+        ahead = self.state.path / "ahead"
+        self.wait_for(lambda: ahead.exists() and any(ahead.iterdir()))
+        self.assertEqual(self.stop(), 0)
+        self.assertEqual(list(ahead.iterdir()), [])
+        (key,) = self.state.keys()
+        subprocess.run([binary_path(), "sessions", "kill", key, "--purge"], check=True, capture_output=True,
+                       env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
 
     def test_a_hangup_does_not_end_it(self):
         self.serve()

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 
+from state_directory import CGROUP_ROOT, SLOT
 from suite import BACKENDS, CheckedBerth, ParityTest, backend, binary_path, own_environment
 
 TICKS = "while :; do echo >>ticks; sleep 0.1; done"
@@ -44,6 +45,20 @@ def is_there(pid, name):
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         return status.startswith(f"Name:\t{name}\n") and "\nState:\tZ" not in status
     return False
+
+
+def slots_of(pids):
+    """What the cgroups are called that those processes have been given ahead."""
+    names = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            names.update(SLOT.findall(pathlib.Path(f"/proc/{pid}/cgroup").read_text()))
+    return names
+
+
+def are_there(slots):
+    return any(f"/berth/{name}" in slots for folder, below, _ in os.walk(CGROUP_ROOT) if folder.endswith("/berth")
+               for name in below)
 
 
 class SurvivalTest(ParityTest):
@@ -97,20 +112,32 @@ class SurvivalTest(ParityTest):
         server.wait()
         self.check_goes_on(is_killed=True)
 
+    def folders_ahead(self):
+        """Of the sessions to come."""
+        return list(self.state.path.glob("ahead/*"))
+
     def test_what_it_has_for_machines_to_come_ends_with_it(self):
         wanted = {"berth-zygote", "berth-launcher"} if backend() == "local" else set()
         if wanted and os.geteuid() == 0:
             wanted |= {"berth-root", "berth-ahead"}
-        for how in (signal.SIGKILL, signal.SIGHUP):
+        for how in (signal.SIGHUP, signal.SIGTERM, signal.SIGKILL):
             with self.subTest(how=how.name):
                 server = self.start("--session", how.name)  # one that has no machine yet
                 server.call_tool("bash_exec", {"command": "true"})
                 self.wait_until(lambda: set(helpers_of(server.pid).values()) >= wanted, 20, "they are there")
+                self.wait_until(lambda: self.folders_ahead() or not wanted, 20, "so is the folder")
+                if "berth-ahead" in wanted and self.state.cgroups():
+                    self.wait_until(lambda: slots_of(helpers_of(server.pid)), 20, "so are the cgroups")
                 helpers = helpers_of(server.pid)
+                slots = slots_of(helpers)
+                self.assertEqual(are_there(slots), bool(slots))
                 server.signal(how)
                 server.wait()
+                # Of one that was killed the next one that clears up removes it.
+                self.assertTrue(how == signal.SIGKILL or not self.folders_ahead())
                 self.wait_until(lambda: not any(is_there(*each) for each in helpers.items()), 20,
                                 f"{helpers} have ended")
+                self.wait_until(lambda: not are_there(slots), 20, f"{slots} are removed")
 
     def test_the_terminal_is_closed(self):
         master, terminal = os.openpty()

@@ -1,6 +1,7 @@
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/session_parts.hpp"
 #include "sandbox/local/spare_folder.hpp"
+#include "sandbox/local/spare_folders.hpp"
 #include "tests/unit/local/temporary_tree.hpp"
 
 #include <doctest/doctest.h>
@@ -10,6 +11,8 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -110,4 +113,31 @@ TEST_CASE("spare folders of servers that were killed are cleared up, those of li
     const SessionFolder folder(state.path(), "key", &spare);
     folder.prepare(::geteuid(), ::getegid(), &spare);
     CHECK(fs::is_directory(folder.path() + "/home"));
+}
+
+TEST_CASE("of a server that leaves no spare folder stays, nor one in use or being made")
+{
+    const TemporaryTree state;
+    const auto fd = open_folder(state.path());
+    SpareFolders folders;
+    folders.renew(fd.get());
+    auto used = folders.take();
+    REQUIRE(used);
+    auto in_use = std::make_unique<SpareFolder>(fd.get());
+    folders.give_back(std::move(used));
+    folders.renew(fd.get());
+    CHECK(spares(state) == 2);
+    {
+        const std::jthread making([&] {
+            for (int i = 0; i < 100; ++i) {
+                (void)folders.take();
+                folders.renew(fd.get());
+            }
+        });
+        folders.close();
+    }
+    CHECK(spares(state) == 1);
+    CHECK_FALSE(folders.take());
+    folders.give_back(std::move(in_use));
+    CHECK(spares(state) == 0);
 }
