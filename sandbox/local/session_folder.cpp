@@ -67,6 +67,11 @@ std::string read_note(const std::string& state, const std::string& name, const c
     }
 }
 
+std::string_view file_of(std::string_view path)
+{
+    return path.substr(path.rfind('/') + 1);
+}
+
 /// With whose they are: a copied state directory has the original's note, whose machine nobody
 /// there may end or limit, and a release that knows of no such note leaves that of an earlier
 /// machine.
@@ -251,7 +256,15 @@ std::string SessionFolder::socket(const std::string& state, const std::string& n
                                   std::string usual)
 {
     auto noted = read_note(state, name, socket_name);
-    return noted.empty() ? usual : noted;
+    if (!noted.empty() && file_of(noted) == file_of(usual)) {
+        return noted;
+    }
+    if (noted.empty() || !is_lived_in(state, name, "", Deadline::after({}))) {
+        return usual;
+    }
+    // Of one that was moved, perhaps with the sockets in it.
+    const auto here = usual.substr(0, usual.rfind('/') + 1).append(file_of(noted));
+    return ::access(here.c_str(), F_OK) == 0 ? here : noted;
 }
 
 void SessionFolder::set_cgroup(const std::string& slot, const std::string& id,

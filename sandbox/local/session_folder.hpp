@@ -72,7 +72,10 @@ class SessionFolder {
     /// Where that machine's guest listens, for a server that looks for its socket elsewhere: what
     /// is in its environment says where (runtime_folder.hpp).
     void set_socket(const std::string& path, SpareFolder* spare = nullptr) const;
-    /// `usual`: where one of which that was not noted listens. Makes no folder.
+    /// `usual`: where one of which that was not noted listens. It is called after the machine: what
+    /// is noted under another name is believed only while its guest lives in this very folder, as
+    /// of a state directory that was moved. A copied one has the note of the original's, whose
+    /// guest who ends the session there would kill. Makes no folder.
     [[nodiscard]] static std::string socket(const std::string& state, const std::string& name,
                                             std::string usual);
 

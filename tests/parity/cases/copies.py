@@ -41,6 +41,20 @@ class CopiesTest(ParityTest):
                 self.assertEqual([each["job_id"] for each in self.call("session_info").data["jobs"]], [job])
                 shutil.rmtree(self.other)
 
+    def damage(self):
+        """The record of the other directory's one session, of which only the key is left to name it by."""
+        (record,) = self.other.glob("sessions/*/record.json")
+        record.write_text("{ half")
+        return record.parent.name
+
+    def test_where_a_copy_s_record_cannot_be_read_nothing_leads_to_the_original_s_machine(self):
+        self.output("echo mine >file")
+        (guest,) = self.living_guests()
+        self.copy()
+        self.in_other("sessions", "kill", self.damage(), "--purge")
+        self.assertEqual(self.homes(self.other), [])
+        self.assertEqual((self.output("cat file"), self.living_guests()), ("mine\n", [guest]))
+
     def test_a_session_of_a_copy_has_a_machine_of_its_own(self):
         self.output("echo mine >file")
         self.copy()
@@ -62,16 +76,18 @@ class CopiesTest(ParityTest):
         self.assertEqual(self.homes(self.other), [])
 
     def test_the_machine_of_one_that_was_moved_lives_on(self):
-        self.output("echo mine >file")
         self.berth.close()
-        self.assertEqual(len(self.state.keys()), 1)
-        self.state.slots()  # to be known when they have moved
-        self.state.path.rename(self.other)
-        try:
-            said = self.in_other("call", "--session", "work", "bash_exec", '{"command": "cat file"}')
-            self.assertEqual(said, "mine\n")
-            self.in_other("sessions", "kill", "work", "--purge")
-            self.assertEqual(self.homes(self.other), [])
-            self.assertEqual(self.state.cgroups(), [])
-        finally:
-            self.other.rename(self.state.path)
+        for name in (lambda: "work", self.damage):
+            self.command_line("call", "--session", "work", "bash_exec", '{"command": "echo mine >file"}')
+            self.assertEqual(len(self.state.keys()), 1)
+            self.state.slots()  # to be known when they have moved
+            self.state.path.rename(self.other)
+            try:
+                said = self.in_other("call", "--session", "work", "bash_exec", '{"command": "cat file"}')
+                self.assertEqual(said, "mine\n")
+                self.in_other("sessions", "kill", name(), "--purge")
+                self.assertEqual((self.homes(self.other), self.state.guests()), ([], []))
+                self.in_other("sessions", "gc")  # where no record said what its cgroups are called
+                self.assertEqual(self.state.cgroups(), [])
+            finally:
+                self.other.rename(self.state.path)
