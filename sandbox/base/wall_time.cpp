@@ -6,6 +6,28 @@ namespace berth {
 namespace {
 
 constexpr const char* form = "%Y-%m-%dT%H:%M:%SZ";
+constexpr const char* http_form = "%a, %d %b %Y %H:%M:%S GMT";
+
+/// Nothing for what is not of that form, to the end.
+std::optional<std::chrono::system_clock::time_point> time_in(std::string_view text,
+                                                             const char* written)
+{
+    const std::string copy(text);
+    std::tm parts{};
+    const char* end = ::strptime(copy.c_str(), written, &parts);
+    if (end == nullptr || *end != '\0') {
+        return std::nullopt;
+    }
+    // The clock counts nanoseconds: what is further away than three centuries is out of its reach.
+    constexpr auto farthest =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::duration::max())
+            .count();
+    const std::time_t seconds = ::timegm(&parts);
+    if (seconds > farthest || seconds < -farthest) {
+        return std::nullopt;
+    }
+    return std::chrono::system_clock::from_time_t(seconds);
+}
 
 } // namespace
 
@@ -20,23 +42,14 @@ std::string rfc3339(std::chrono::system_clock::time_point time)
 
 std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_view text)
 {
-    const std::string copy(text);
-    std::tm parts{};
-    const char* end = ::strptime(copy.c_str(), form, &parts);
-    if (end == nullptr || *end != '\0') {
-        return std::nullopt;
-    }
-    // The clock counts nanoseconds: what is further away than three centuries is out of its reach.
-    constexpr auto farthest =
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::duration::max())
-            .count();
-    const std::time_t seconds = ::timegm(&parts);
-    if (seconds > farthest || seconds < -farthest) {
-        return std::nullopt;
-    }
-    const auto time = std::chrono::system_clock::from_time_t(seconds);
+    const auto time = time_in(text, form);
     // strptime takes blanks and short fields too; whoever wrote this text did not.
-    return rfc3339(time) == text ? std::optional(time) : std::nullopt;
+    return time && rfc3339(*time) == text ? time : std::nullopt;
+}
+
+std::optional<std::chrono::system_clock::time_point> parse_http_date(std::string_view text)
+{
+    return time_in(text, http_form);
 }
 
 } // namespace berth

@@ -14,4 +14,8 @@ namespace berth {
 [[nodiscard]] std::optional<std::chrono::system_clock::time_point>
 parse_rfc3339(std::string_view text);
 
+/// "Sun, 06 Nov 1994 08:49:37 GMT", of a field of HTTP: the one form that servers may send.
+[[nodiscard]] std::optional<std::chrono::system_clock::time_point>
+parse_http_date(std::string_view text);
+
 } // namespace berth

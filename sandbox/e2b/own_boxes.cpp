@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <ctime>
 #include <optional>
 #include <string_view>
 
@@ -28,23 +27,13 @@ std::optional<std::chrono::system_clock::time_point> time_of(const std::string& 
     return plain ? parse_rfc3339(text.substr(0, seconds) + 'Z') : std::nullopt;
 }
 
-/// Of a header: "Sun, 06 Nov 1994 08:49:37 GMT", the one form that servers may send.
-std::optional<std::chrono::system_clock::time_point> time_of_date(const std::string& text)
-{
-    std::tm parts{};
-    const char* end = ::strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-    return end != nullptr && *end == '\0'
-               ? std::optional(std::chrono::system_clock::from_time_t(::timegm(&parts)))
-               : std::nullopt;
-}
-
 /// Since when it sleeps is by E2B's clock, so how late it is should be too: by that of a host whose
 /// clock is years ahead every sandbox would have slept for too long, and be ended with its files.
 /// Of two that differ the earlier one ends nothing too soon.
 std::chrono::system_clock::time_point now_of(const BoxInfo& box,
                                              std::chrono::system_clock::time_point here)
 {
-    const auto there = time_of_date(box.told_at);
+    const auto there = parse_http_date(box.told_at);
     return there ? std::min(*there, here) : here;
 }
 

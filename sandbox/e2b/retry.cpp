@@ -7,8 +7,6 @@
 namespace berth::e2b {
 namespace {
 
-constexpr std::chrono::seconds longest_wait = std::chrono::hours(24);
-
 std::chrono::milliseconds part_of(std::chrono::milliseconds whole, double random) noexcept
 {
     const double part = std::clamp(random, 0.0, 1.0);

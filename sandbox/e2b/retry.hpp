@@ -21,8 +21,10 @@ inline constexpr std::chrono::milliseconds longest_backoff{60'000};
 /// From 0 to 1, another one in each thread and process.
 [[nodiscard]] double random_part();
 
-/// The value of Retry-After in whole seconds; nothing for a date, a fraction or a word, as the
-/// official clients have it, and for more than a day.
+inline constexpr std::chrono::seconds longest_wait = std::chrono::hours(24);
+
+/// The value of Retry-After in whole seconds; nothing for a date, a fraction or a word, and for
+/// more than the longest wait.
 [[nodiscard]] std::optional<std::chrono::seconds>
 parse_retry_after(std::string_view value) noexcept;
 

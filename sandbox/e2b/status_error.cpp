@@ -1,6 +1,7 @@
 #include "sandbox/e2b/status_error.hpp"
 
 #include "sandbox/base/visible.hpp"
+#include "sandbox/base/wall_time.hpp"
 #include "sandbox/e2b/json_text.hpp"
 #include "sandbox/e2b/retry.hpp"
 
@@ -95,12 +96,18 @@ Meaning meaning_of_refusal(int status, const Said& said)
     }
 }
 
-Meaning meaning_of(int status, const Said& said, bool says_when)
+/// In whatever form: who has no room for another sandbox does not know.
+bool says_when(const HttpReply& reply)
+{
+    return !reply.header("retry-after").empty();
+}
+
+Meaning meaning_of(int status, const Said& said, bool of_a_rate)
 {
     switch (status) {
     case 429:
         // Somebody else's proxy has limits of its own, whatever it leaves out.
-        return says_when || (!said.own && !says(said, "Sandbox limit"))
+        return of_a_rate || (!said.own && !says(said, "Sandbox limit"))
                    ? Meaning{ErrorCode::busy, "Try again after some seconds.", true}
                    : Meaning{ErrorCode::quota_exceeded,
                              "End or pause sandboxes that are not needed (`berth sessions list`), "
@@ -202,8 +209,7 @@ StatusError envd_error_of(const Asked& asked, const HttpReply& reply)
                      "The sandbox does not run: it is paused, or it has ended.", true},
                     reply.status, said, message);
     default:
-        return made(meaning_of(reply.status, said, retry_after_of(reply).has_value()), reply.status,
-                    said, message);
+        return made(meaning_of(reply.status, said, says_when(reply)), reply.status, said, message);
     }
 }
 
@@ -249,8 +255,7 @@ StatusError control_plane_error(const Asked& asked, const HttpReply& reply, bool
                                   "Look at the name of the template and at E2B_API_URL."},
                     reply.status, said, message);
     }
-    return made(meaning_of(reply.status, said, retry_after_of(reply).has_value()), reply.status,
-                said, message);
+    return made(meaning_of(reply.status, said, says_when(reply)), reply.status, said, message);
 }
 
 StatusError envd_error(const Asked& asked, const HttpReply& reply)
@@ -306,7 +311,19 @@ std::optional<StatusError> stream_error(const Asked& asked, std::string_view pay
 
 std::optional<std::chrono::seconds> retry_after_of(const HttpHead& head)
 {
-    return parse_retry_after(head.header("retry-after"));
+    const auto value = head.header("retry-after");
+    if (const auto seconds = parse_retry_after(value)) {
+        return seconds;
+    }
+    const auto then = parse_http_date(value);
+    if (!then) {
+        return std::nullopt;
+    }
+    const auto now = parse_http_date(head.header("date"));
+    const auto left = std::chrono::ceil<std::chrono::seconds>(
+        *then - now.value_or(std::chrono::system_clock::now()));
+    return left > longest_wait ? std::nullopt
+                               : std::optional(std::max(left, std::chrono::seconds(0)));
 }
 
 std::string quotable(std::string_view text, const std::vector<std::string>& secrets)

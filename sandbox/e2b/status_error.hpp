@@ -88,7 +88,8 @@ struct Asked {
 /// Error(backend_error) where it is none.
 [[nodiscard]] std::optional<StatusError> stream_error(const Asked& asked, std::string_view payload);
 
-/// Retry-After of an answer, where it has a whole number.
+/// Retry-After of an answer: a whole number, or a date, of which its own Date is the clock (a proxy
+/// on the way may write one). Nothing for anything else, and for more than a day.
 [[nodiscard]] std::optional<std::chrono::seconds> retry_after_of(const HttpHead& head);
 
 /// A text of a server's, fit for a message: on one line, at most 300 bytes, no secret in it.

@@ -26,6 +26,18 @@ TEST_SUITE("base/wall_time")
             CHECK_FALSE(parse_rfc3339(text).has_value());
         }
     }
+
+    TEST_CASE("a date of HTTP is one of the form that servers send")
+    {
+        CHECK(parse_http_date("Fri, 20 Nov 2026 13:46:33 GMT") ==
+              std::chrono::system_clock::from_time_t(1'795'182'393));
+        for (const char* text :
+             {"", "3", "soon", "Fri, 20 Nov 2026 13:46:33", "Fri, 20 Nov 2026 13:46:33 CET",
+              "Friday, 20-Nov-26 13:46:33 GMT", "Fri Nov 20 13:46:33 2026"}) {
+            CAPTURE(text);
+            CHECK_FALSE(parse_http_date(text).has_value());
+        }
+    }
 }
 
 TEST_SUITE("base/random")

@@ -4,9 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
+using namespace std::chrono_literals;
 using berth::Error;
 using berth::ErrorCode;
 using berth::e2b::Asked;
@@ -150,13 +152,30 @@ TEST_CASE("a 429 that says when is of a rate, one that does not is of a quota")
           ErrorCode::busy);
     CHECK(code_of(429, R"({"code":429,"message":"you have reached the maximum number"})") ==
           ErrorCode::quota_exceeded);
-    CHECK(code_of(429, R"({"code":429})", {{"retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"}}) ==
-          ErrorCode::quota_exceeded);
+    for (const auto* const when : {"Wed, 21 Oct 2026 07:28:00 GMT", "99999999", "soon"}) {
+        CHECK(code_of(429, R"({"code":429})", {{"retry-after", when}}) == ErrorCode::busy);
+    }
     // Nor is a proxy's, which counts requests and no sandboxes.
     for (const auto* const page : {"", "<html>", "slow down", R"({"message":"slow down"})"}) {
         CAPTURE(page);
         CHECK(code_of(429, page) == ErrorCode::busy);
     }
+}
+
+TEST_CASE("when a 429 is to be asked again is told in seconds or by a date")
+{
+    const auto wait_of = [](const std::string& when, const std::string& date) {
+        berth::e2b::HttpHead head;
+        head.headers = {{"retry-after", when}, {"date", date}};
+        return berth::e2b::retry_after_of(head);
+    };
+    const std::string now = "Wed, 21 Oct 2026 07:28:00 GMT";
+    CHECK(wait_of("17", now) == 17s);
+    CHECK(wait_of("Wed, 21 Oct 2026 07:28:17 GMT", now) == 17s);
+    CHECK(wait_of("Wed, 21 Oct 2026 07:27:00 GMT", now) == 0s);
+    CHECK(wait_of("Sat, 21 Oct 2000 07:27:00 GMT", "") == 0s); // by this host's clock
+    CHECK_FALSE(wait_of("Fri, 23 Oct 2026 07:28:00 GMT", now));
+    CHECK_FALSE(wait_of("soon", now));
 }
 
 TEST_CASE("a body may be JSON, text, HTML, nothing or nonsense")
