@@ -1,5 +1,6 @@
-"""tests/COVERAGE.md, and what docs/backends.md says to differ, against the tree: each row names a test, and
-every test that it names is there and is run by something. Nothing is run here."""
+"""tests/COVERAGE.md, the rules of MCP in tests/mcp/README.md, and what docs/backends.md says to differ,
+against the tree: each row names a test, and every test that it names is there and is run by something.
+Nothing is run here."""
 
 import ast
 import functools
@@ -11,7 +12,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "tests" / "COVERAGE.md"
+PAGES = {"tests/COVERAGE.md": 11, "tests/mcp/README.md": 6}  # and how many topics at least
 PARITY = ROOT / "tests" / "parity"
 # `a/path`, then the names in it: "of a doctest", `Of.a_method`, `of_a_function`.
 TOKEN = re.compile(r"`([^`]+)`|\"([^\"]+)\"")
@@ -25,7 +26,7 @@ def topics(text):
             found[line[3:]] = []
         elif line.startswith("|") and found:
             cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-            if cells[0] != "promise" and set(cells[0]) - set("-: "):
+            if cells[0] not in ("promise", "rule") and set(cells[0]) - set("-: "):
                 found[list(found)[-1]].append(cells)
     return found
 
@@ -64,6 +65,11 @@ def methods(path):
             tests[one.name] = own.union(*(tests.get(getattr(base, "id", ""), ()) for base in one.bases))
     return {one.name for one in tree if isinstance(one, ast.FunctionDef)} | {
         f"{case}.{name}" for case, names in tests.items() for name in names}
+
+
+def rules(path):
+    """The headings of a file of transcripts."""
+    return re.findall(r"^# (.+)$", path.read_text(), re.MULTILINE)
 
 
 def parity_module(name):
@@ -105,35 +111,44 @@ def complaint(file, names):
             known = name in doctests(path)
         elif path.suffix == ".py":
             known = name in methods(path) or (path.parent == PARITY / "cases" and of_a_table(path, name))
+        elif path.suffix == ".txt":
+            known = name in rules(path)
         else:
             known = False
         if not known:
             return f"{file} has no {name!r}"
-    if path.suffix in (".cpp", ".py"):
+    if path.suffix in (".cpp", ".py", ".txt"):
         if not names and "/fuzz/targets/" not in file:
             return f"{file}: none of its tests is named"
-        if not is_run(path) and "/fuzz/targets/" not in file:
+        if not is_run(path) and "/fuzz/targets/" not in file and "/transcripts/" not in file:
             return f"{file} is run by nothing"
     return ""
 
 
 class Coverage(unittest.TestCase):
     def test_every_promise_is_shown_by_tests_that_there_are(self):
-        found = topics(PAGE.read_text())
-        self.assertGreater(len(found), 10)
-        for topic, rows in found.items():
-            self.assertTrue(rows, topic)
-            for cells in rows:
-                with self.subTest(f"{topic}: {cells[0]}"):
-                    self.assertEqual(len(cells), 2, cells)
-                    shown = named(cells[1])
-                    self.assertTrue(shown, "no test is named")
-                    self.assertEqual([wrong for wrong in (complaint(*one) for one in shown) if wrong], [])
+        for page, least in PAGES.items():
+            found = topics((ROOT / page).read_text())
+            self.assertGreaterEqual(len(found), least)
+            for topic, rows in found.items():
+                self.assertTrue(rows, topic)
+                for cells in rows:
+                    with self.subTest(f"{topic}: {cells[0]}"):
+                        self.assertEqual(len(cells), 2, cells)
+                        shown = named(cells[1])
+                        self.assertTrue(shown, "no test is named")
+                        self.assertEqual([wrong for wrong in (complaint(*one) for one in shown) if wrong], [])
 
     def test_no_promise_stands_twice(self):
-        for topic, rows in topics(PAGE.read_text()).items():
-            promises = [cells[0] for cells in rows]
-            self.assertEqual(sorted(set(promises)), sorted(promises), topic)
+        for page in PAGES:
+            for topic, rows in topics((ROOT / page).read_text()).items():
+                promises = [cells[0] for cells in rows]
+                self.assertEqual(sorted(set(promises)), sorted(promises), topic)
+
+    def test_every_transcript_shows_a_rule(self):
+        text = (ROOT / "tests/mcp/README.md").read_text()
+        for path in (ROOT / "tests/mcp/transcripts").iterdir():
+            self.assertEqual([rule for rule in rules(path) if f'"{rule}"' not in text], [], path.name)
 
     def test_the_tables_are_long(self):
         """The rows of each tool; more than one class may have them."""
@@ -159,6 +174,8 @@ class Coverage(unittest.TestCase):
                 (f"`{table}`: `PictureTest.check`", "has no 'PictureTest.check'"),
                 ("`tests/parity/suite.py`: `ParityTest.refused`", "has no 'ParityTest.refused'"),
                 ("`tests/parity/suite.py`: `backend`", "run by nothing"),
+                ('`tests/mcp/transcripts/modern.txt`: "none"', "has no 'none'"),
+                ("`tests/mcp/transcripts/modern.txt`", "none of its tests"),
                 ("`tests/debootstrap.sh`: `as_user`", "has no 'as_user'")):
             with self.subTest(cell):
                 (shown,) = named(cell)

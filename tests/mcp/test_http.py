@@ -111,6 +111,11 @@ class ModernTest(HttpBench):
                 self.wait_for(lambda: "sleep 100" not in self.call(
                     "bash_exec", command="ps -eo args; rm -f ~/begun").text.replace("ps -eo", ""))
 
+    def test_what_older_clients_send_beside_means_nothing(self):
+        answer = self.modern("tools/list", Mcp_Session_Id="0" * 32, Last_Event_ID="7")
+        self.assertEqual((answer.status, answer.result["resultType"]), (200, "complete"))
+        self.assertNotIn("mcp-session-id", answer.headers)
+
     def test_two_callers_may_use_the_same_id_at_once(self):
         first = self.start_call("sleep 1; echo first")
         self.assertEqual(self.call("bash_exec", command="echo second").text, "second\n")
@@ -126,6 +131,8 @@ class ModernTest(HttpBench):
         for change, status in (({}, 200), ({"Mcp-Name": f"=?base64?{coded}?="}, 200),
                                ({"Mcp-Name": "read_file"}, 400), ({"Mcp-Name": None}, 400),
                                ({"Mcp-Name": "=?base64?*?="}, 400),
+                               ({"Mcp-Name": " bash_exec\t"}, 200), ({"Mcp-Name": "BASH_EXEC"}, 400),
+                               ({"Mcp-Name": None, "mCP-nAME": "bash_exec"}, 200),
                                ({"Mcp-Method": "tools/list"}, 400), ({"Mcp-Method": None}, 400),
                                ({"MCP-Protocol-Version": LEGACY}, 400),
                                ({"MCP-Protocol-Version": None}, 400)):
