@@ -9,6 +9,7 @@
 #include "server/http/trace_header.hpp"
 #include "server/log.hpp"
 #include "server/mcp/error_details.hpp"
+#include "server/mcp/parameters.hpp"
 #include "server/mcp/trace_context.hpp"
 #include "server/options/session_name.hpp"
 #include "server/rpc/json_reader.hpp"
@@ -45,6 +46,12 @@ HttpAnswer rpc_error(int status, const rpc::Id& id, int code, const std::string&
 HttpAnswer text_answer(int status, const std::string& text)
 {
     return {.status = status, .type = "text/plain", .body = text + '\n'};
+}
+
+/// For whoever has left /mcp out of an address, or has written more behind it.
+HttpAnswer nothing_here()
+{
+    return text_answer(404, "MCP is at " + std::string(mcp_path));
 }
 
 std::optional<std::string> header(const HttpHead& head, std::string_view name)
@@ -119,6 +126,13 @@ bool is_notification(const std::string& body)
 {
     const auto message = rpc::recognise(body);
     return message.kind == rpc::Kind::notification && message.method.starts_with("notifications/");
+}
+
+/// The id to refuse a body by. That of an answer is the id of one of our own requests.
+rpc::Id id_in(const std::string& body)
+{
+    auto message = rpc::recognise(body);
+    return message.kind == rpc::Kind::response ? rpc::Id() : std::move(message.id);
 }
 
 /// Of a message that is not taken.
@@ -201,7 +215,8 @@ transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::
         admission = admit_caller(head, socket);
     } else if (head.has_body()) {
         // Of nobody in particular, who could hold all the room that there is for bodies.
-        admission.refusal = refuse(413, "no body is taken here");
+        const bool is_there = is_for_pages || head.path == health_path || head.path == ready_path;
+        admission.refusal = is_there ? refuse(413, "no body is taken here") : nothing_here();
     }
     if (is_for_pages) {
         admission.fields = page_fields(origin);
@@ -247,7 +262,7 @@ HttpAnswer Endpoint::answer(transport::HttpRequest request)
         return metadata(head);
     }
     if (head.path != mcp_path) {
-        return text_answer(404, "MCP is at /mcp");
+        return nothing_here();
     }
     const auto caller = std::static_pointer_cast<const Caller>(request.context);
     if (head.method == "POST") {
@@ -302,7 +317,7 @@ HttpAnswer Endpoint::post(const transport::HttpRequest& request,
     const RequestScope scope(traceparent_of(request.head));
     std::shared_ptr<void> counted(nullptr, [caller](void*) { --caller->account->calls; });
     if (++caller->account->calls > caller->calls && !is_notification(request.body)) {
-        return failure(rpc::recognise(request.body).id,
+        return failure(id_in(request.body),
                        Error(ErrorCode::busy,
                              std::to_string(caller->calls) + " requests are in flight",
                              "Send this one again when some of them are answered."));
@@ -316,9 +331,9 @@ HttpAnswer Endpoint::post(const transport::HttpRequest& request,
     try {
         return take(rpc::read_json(request.body, parts_.read), asked);
     } catch (const rpc::ProtocolError& error) {
-        return refusal_of(error, rpc::recognise(request.body).id);
+        return refusal_of(error, id_in(request.body));
     } catch (const Error& error) {
-        return failure(rpc::recognise(request.body).id, error);
+        return failure(id_in(request.body), error);
     }
 }
 
@@ -355,6 +370,8 @@ HttpAnswer Endpoint::modern(rpc::Message message, Asked& asked)
 
 HttpAnswer Endpoint::initialize(rpc::Message message, Asked& asked)
 {
+    // Else there would be a session of which no client ever learns by a result.
+    (void)mcp::string_parameter(*message.params, "protocolVersion", message.method);
     const auto id = LegacySessions::make_id();
     auto name = named_session(asked.request.head);
     const auto session = parts_.sessions.add(id, asked.caller.principal,

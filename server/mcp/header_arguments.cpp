@@ -27,6 +27,16 @@ void collect(const json& schema, std::vector<std::string>& path, std::vector<Hea
     }
 }
 
+/// "42" of "42.0".
+std::string_view without_fraction(std::string_view number)
+{
+    const auto point = number.find('.');
+    const auto zeros = point == std::string_view::npos ? "" : number.substr(point + 1);
+    return !zeros.empty() && zeros.find_first_not_of('0') == std::string_view::npos
+               ? number.substr(0, point)
+               : number;
+}
+
 } // namespace
 
 std::vector<HeaderArgument> header_arguments_of(const json& input_schema)
@@ -37,7 +47,7 @@ std::vector<HeaderArgument> header_arguments_of(const json& input_schema)
     return found;
 }
 
-std::optional<std::string> header_text(const json& arguments, const HeaderArgument& argument)
+std::optional<HeaderText> header_text(const json& arguments, const HeaderArgument& argument)
 {
     const json* value = &arguments;
     for (const auto& name : argument.path) {
@@ -48,9 +58,18 @@ std::optional<std::string> header_text(const json& arguments, const HeaderArgume
         value = &*member;
     }
     if (value->is_string()) {
-        return value->get<std::string>();
+        return HeaderText{value->get<std::string>()};
     }
-    return value->is_number() || value->is_boolean() ? std::optional(value->dump()) : std::nullopt;
+    if (value->is_number() || value->is_boolean()) {
+        return HeaderText{value->dump(), value->is_number()};
+    }
+    return std::nullopt;
+}
+
+bool is_said(const HeaderText& expected, std::string_view said)
+{
+    return said == expected.text ||
+           (expected.is_number && without_fraction(said) == without_fraction(expected.text));
 }
 
 } // namespace berth::mcp

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace berth::mcp {
@@ -18,8 +19,16 @@ struct HeaderArgument {
 /// Those of a tool's input schema.
 [[nodiscard]] std::vector<HeaderArgument> header_arguments_of(const nlohmann::json& input_schema);
 
+struct HeaderText {
+    std::string text;
+    bool is_number = false;
+};
+
 /// What its header must say; nothing: it must be missing.
-[[nodiscard]] std::optional<std::string> header_text(const nlohmann::json& arguments,
-                                                     const HeaderArgument& argument);
+[[nodiscard]] std::optional<HeaderText> header_text(const nlohmann::json& arguments,
+                                                    const HeaderArgument& argument);
+
+/// Whether a header says that. Numbers are compared as such: some clients write 42 as 42.0.
+[[nodiscard]] bool is_said(const HeaderText& expected, std::string_view said);
 
 } // namespace berth::mcp

@@ -36,6 +36,17 @@ constexpr std::size_t longest_shown = 128;
                       "Header mismatch: the header " + header + " is missing");
 }
 
+/// What a header says that may be in base64.
+std::string said_by(const std::string& header, const std::string& value)
+{
+    if (auto said = decode_header(value)) {
+        return std::move(*said);
+    }
+    throw HttpRefusal(bad_request, header_mismatch,
+                      "Header mismatch: the header " + header +
+                          " is neither visible ASCII nor =?base64?...?= of UTF-8");
+}
+
 [[noreturn]] void refuse_method(const std::string& method)
 {
     throw HttpRefusal(no_method, rpc::method_not_found,
@@ -63,8 +74,8 @@ void check_name(const rpc::Message& message, const HttpFacts& facts)
     if (!facts.name) {
         missing_header("Mcp-Name");
     }
-    if (const auto said = decode_header(*facts.name); !said || *said != *name) {
-        mismatch("Mcp-Name", said.value_or(*facts.name), *name);
+    if (const auto said = said_by("Mcp-Name", *facts.name); said != *name) {
+        mismatch("Mcp-Name", said, *name);
     }
 }
 
@@ -116,8 +127,8 @@ void check_argument(const rpc::Message& message, const HeaderArgument& argument,
             continue;
         }
         is_there = true;
-        if (const auto said = decode_header(value); !expected || said != expected) {
-            mismatch(header, said.value_or(value), expected.value_or(""));
+        if (const auto said = said_by(header, value); !expected || !is_said(*expected, said)) {
+            mismatch(header, said, expected ? expected->text : "");
         }
     }
     if (expected && !is_there) {
@@ -147,6 +158,10 @@ void check_legacy_version(const HttpFacts& facts)
 Era check_http_message(const rpc::Message& message, const HttpFacts& facts)
 {
     const bool claims = era_of(message.method, *message.params) == Era::modern;
+    if (message.kind == rpc::Kind::response && is_modern_version(facts.version)) {
+        throw HttpRefusal(bad_request, rpc::invalid_request,
+                          "a client of this revision is asked nothing that it could answer");
+    }
     if (message.kind != rpc::Kind::request) {
         return claims || is_modern_version(facts.version) ? Era::modern : Era::legacy;
     }
@@ -207,6 +222,10 @@ std::optional<std::string> decode_header(std::string_view value)
 {
     constexpr std::string_view begin = "=?base64?";
     constexpr std::string_view end = "?=";
+    // Bytes above that each reader on the way could take for other characters.
+    if (std::ranges::any_of(value, [](char c) { return (c < ' ' && c != '\t') || c > '~'; })) {
+        return std::nullopt;
+    }
     if (!value.starts_with(begin) || !value.ends_with(end) ||
         value.size() < begin.size() + end.size()) {
         return std::string(value);

@@ -55,7 +55,8 @@ void check_http_service(const Service& service, const rpc::Message& message,
 /// The same of an array, which only an older revision has. Throws HttpRefusal.
 void check_http_batch(const nlohmann::json& messages, const HttpFacts& facts);
 
-/// `=?base64?...?=` as its text; anything else as it stands. Nothing where that is no base64.
+/// `=?base64?...?=` as its text; anything else as it stands. Nothing where that is no base64, or
+/// has other characters than visible ones of ASCII.
 [[nodiscard]] std::optional<std::string> decode_header(std::string_view value);
 
 } // namespace berth::mcp

@@ -210,6 +210,10 @@ class ModernTest(HttpBench):
                            self.modern_headers("notifications/cancelled"))
         self.assertEqual((answer.status, answer.body), (202, b""))
 
+    def test_an_answer_is_no_message_of_this_revision(self):
+        answer = self.send({"jsonrpc": "2.0", "id": 1, "result": {}}, self.modern_headers("x"))
+        self.assertEqual((answer.status, answer.error["code"], answer.message["id"]), (400, -32600, None))
+
 
 class LegacyTest(HttpBench):
     def setUp(self):
@@ -269,6 +273,9 @@ class LegacyTest(HttpBench):
         self.assertEqual(self.send(request(1, "tools/list"), session).status, 404)
         self.assertEqual(self.send(b"", session, method="DELETE").status, 404)
         self.assertEqual(self.send(b"", without, method="DELETE").status, 400)
+        wrong = self.send(request(1, "initialize", {"capabilities": {}}), without)
+        self.assertEqual((wrong.status, wrong.error["code"]), (400, -32602))
+        self.assertNotIn("mcp-session-id", wrong.headers)
 
     def test_there_is_no_stream_to_get(self):
         answer = self.send(b"", {"Accept": EVENTS}, method="GET")

@@ -160,8 +160,11 @@ class BodyTest(HttpBench):
         self.assertEqual(self.modern("tools/list").status, 200)
 
     def test_where_nobody_is_known_no_body_is_taken(self):
-        for path in ("/healthz", "/readyz", "/"):
+        for path in ("/healthz", "/readyz"):
             self.assertEqual(self.send(b"x", {"Content-Type": JSON}, path=path).status, 413, path)
+        for path in ("/", "/mcp/", "/sse", "/sessions"):  # a client of a wrong address is told so
+            answer = self.send(PING, self.headers, path=path)
+            self.assertEqual((answer.status, answer.body), (404, b"MCP is at /mcp\n"), path)
 
     def test_a_body_that_ends_early_is_no_request(self):
         with Connection(self.address) as connection:

@@ -108,6 +108,7 @@ class OffersTest(HttpBench):
     def test_a_header_repeats_its_argument(self):
         coded = f"=?base64?{base64.b64encode('é'.encode()).decode()}?="
         for value, header, status in (("eu", "eu", 200), ("é", coded, 200), ("eu", "us", 400),
+                                      ("é", "é", 400), (5, "5.0", 200), ("5", "5.0", 400),
                                       ("eu", None, 400), ("eu", "=?base64?*?=", 400)):
             with self.subTest(value=value, header=header):
                 own = {"Mcp_Param_Region": header} if header else {}

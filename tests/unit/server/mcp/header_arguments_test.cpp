@@ -80,6 +80,12 @@ TEST_CASE("a header says what its argument says, or is missing with it")
     CHECK(ruling_of_call({{"region", nullptr}}, {}) == "ok");
     CHECK(ruling_of_call({{"deep", {{"Count", 7}}}}, {{"count", "7"}}) == "ok");
     CHECK(ruling_of_call({{"deep", {{"Count", 7}}}}, {{"count", "07"}}) == "400 -32020");
+    CHECK(ruling_of_call({{"deep", {{"Count", 7}}}}, {{"count", "7.0"}}) == "ok");
+    CHECK(ruling_of_call({{"deep", {{"Count", 7.0}}}}, {{"count", "7"}}) == "ok");
+    CHECK(ruling_of_call({{"deep", {{"Count", 7}}}}, {{"count", "7.01"}}) == "400 -32020");
+    CHECK(ruling_of_call({{"deep", {{"Count", 7}}}}, {{"count", "7."}}) == "400 -32020");
+    CHECK(ruling_of_call({{"region", "7"}}, {{"region", "7.0"}}) == "400 -32020");
+    CHECK(ruling_of_call({{"region", "caf\u00e9"}}, {{"region", "caf\u00e9"}}) == "400 -32020");
     CHECK(ruling_of_call({{"deep", 1}}, {}) == "ok");
     CHECK(ruling_of_call({{"plain", "x"}}, {{"plain", "y"}}) == "ok"); // none that is declared
 }

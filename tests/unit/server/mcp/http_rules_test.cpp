@@ -94,6 +94,8 @@ TEST_CASE("a header that says something else than the body is a mismatch")
           "400 -32020");
     CHECK(ruling(modern_call(), facts_with(modern_text, "tools/call", "=?base64?!!?=")) ==
           "400 -32020");
+    CHECK(ruling(modern_call("caf\u00e9"), facts_with(modern_text, "tools/call", "caf\u00e9")) ==
+          "400 -32020");
     CHECK(words_of(modern_call("bar"), facts_with(modern_text, "tools/call", "foo")) ==
           "Header mismatch: Mcp-Name header value 'foo' does not match body value 'bar'");
     CHECK(words_of(modern_call(), facts_with("2025-11-25")) ==
@@ -216,6 +218,14 @@ TEST_CASE("of a notification the body decides, then the header")
     CHECK(ruling(claims, facts_with("2025-06-18")) == "modern");
 }
 
+TEST_CASE("an answer is an older client's, since no other is asked anything")
+{
+    const json said{{"jsonrpc", "2.0"}, {"id", 1}, {"result", json::object()}};
+    CHECK(ruling(said, {}) == "legacy");
+    CHECK(ruling(said, facts_with("2025-11-25")) == "legacy");
+    CHECK(ruling(said, facts_with()) == "400 -32600");
+}
+
 TEST_CASE("a batch is one of older messages alone")
 {
     const auto old = http_request_of("tools/list", json::object());
@@ -238,6 +248,9 @@ TEST_CASE("a header in base64 is its text, and any other what it is")
     CHECK(decode_header("=?BASE64?YWJj?=") == "=?BASE64?YWJj?=");
     CHECK(decode_header("=?base64?YWJj") == "=?base64?YWJj");
     CHECK(decode_header("=?base64?=") == "=?base64?="); // begin and end are not the same bytes
+    CHECK(decode_header("a\tb c~") == "a\tb c~");
+    CHECK_FALSE(decode_header("caf\u00e9").has_value());
+    CHECK_FALSE(decode_header("a\x7f").has_value());
     CHECK_FALSE(decode_header("=?base64?Y*Jj?=").has_value());
     CHECK_FALSE(decode_header("=?base64?/w==?=").has_value()); // no UTF-8
 }
