@@ -68,7 +68,8 @@ int run(std::string_view what, const std::string& argument)
 int look_outside(const std::vector<std::string>& addresses)
 {
     constexpr std::chrono::milliseconds time{1500};
-    const auto who = berth::guest::who_answers(berth::guest::resolvers(addresses), time);
+    const auto who = berth::guest::who_answers(berth::guest::resolvers(addresses),
+                                               berth::guest::nobodys(), time);
     if (who.empty()) {
         return 0;
     }

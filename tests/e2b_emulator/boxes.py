@@ -28,6 +28,7 @@ class Settings:
     megabytes: int = 1024  # of each box made from now on
     changes_network: bool = True  # of a box that is there; without it 405
     keeps_network: bool = True  # of boxes made or changed from now on; without it, all reach everything
+    redirects_names: bool = False  # the same: whatever a box asks on port 53, the host answers
     idle_seconds: float = 0  # after which the front closes a connection; 0: never
     pause_seconds: float = 0  # how long a pause takes
     clock_ahead: float = 0  # seconds that all it tells of times is ahead of this host
@@ -77,7 +78,8 @@ class Box:
                 "reached": self.reached(settings)}
 
     def reached(self, settings):
-        return internet.reached(self.internet, self.network) if settings.keeps_network else internet.PLACES
+        kept = internet.reached(self.internet, self.network) if settings.keeps_network else internet.PLACES
+        return [*kept, *([internet.NAMES] if settings.redirects_names else [])]
 
     def cut(self, dead_stream_seconds=0):
         """Ends all streams to it. Its own ends stand for that time, and nobody reads them: so does a

@@ -1,5 +1,6 @@
 """Three addresses of the internet, as a box sees them: on its loopback, where somebody says a byte to who may
-reach them. Who may not is let in and turned away without a word, as E2B's firewall does it."""
+reach them. Who may not is let in and turned away without a word, as E2B's firewall does it. And a fourth, at
+which nobody is: there the host answers, where it answers all questions of names itself."""
 
 import ipaddress
 import os
@@ -11,6 +12,8 @@ import kernel
 
 PLACES = ("1.1.1.1", "9.9.9.9", "208.67.222.222")
 PORTS = (53, 443)
+NOBODY = "192.0.2.1"
+NAMES = "names"  # in the place of an address: port 53 of all of them
 FREEBIND = 15
 
 
@@ -35,13 +38,12 @@ def reached(internet, network):
 
 def _listening():
     sockets = {}
-    for place in PLACES:
-        for port in PORTS:
-            listener = socket.socket()
-            listener.setsockopt(socket.IPPROTO_IP, FREEBIND, 1)
-            listener.bind((place, port))
-            listener.listen()
-            sockets[listener] = place
+    for place, port in [(place, port) for place in PLACES for port in PORTS] + [(NOBODY, 53)]:
+        listener = socket.socket()
+        listener.setsockopt(socket.IPPROTO_IP, FREEBIND, 1)
+        listener.bind((place, port))
+        listener.listen()
+        sockets[listener] = {place, NAMES} if port == 53 else {place}
     return sockets
 
 
@@ -60,7 +62,7 @@ def _answer(orders, sockets):
                 continue
             connection, _ = one.accept()
             with connection:
-                if sockets[one] in may:
+                if sockets[one] & may:
                     connection.send(b"\0")
 
 
@@ -69,7 +71,7 @@ class Internet:
 
     def __init__(self, *others):
         sockets = _listening()
-        for number, place in enumerate(PLACES):
+        for number, place in enumerate((*PLACES, NOBODY)):
             kernel.add_address(f"lo:{number}", place)
         self._orders, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if os.fork() == 0:

@@ -15,7 +15,8 @@ FILES = "envd POST /files"
 class UnkeptOnE2bTest(ParityTest):
     def setUp(self):
         super().setUp()
-        self.addCleanup(e2b.emulator().settings, keeps_network=True, changes_network=True, v2=True, v2_list=True)
+        self.addCleanup(e2b.emulator().settings, keeps_network=True, redirects_names=False, changes_network=True,
+                        v2=True, v2_list=True)
 
     def unkept(self, **settings):
         e2b.emulator().settings(keeps_network=False, **settings)
@@ -55,6 +56,15 @@ class UnkeptOnE2bTest(ParityTest):
                     self.assertEqual(e2b.boxes(), [])
         self.serve("--network", "host")  # of which nothing is to be kept
         self.assertEqual(self.output(REACH), "1\n1\n")
+
+    def test_a_host_that_answers_all_names_itself_is_no_way_out(self):
+        e2b.emulator().settings(redirects_names=True)
+        self.serve("--network", "none")
+        self.assertEqual(self.output(REACH), "1\n1\n")  # of the host, though it was asked for others
+        self.command_line("sessions", "kill", "work", "--purge")
+        self.unkept()
+        self.serve("--network", "none")
+        self.assertIn("answers on port 443", self.refusal().error["message"])
 
     def test_it_costs_no_request(self):
         for flags in (("--network", "none"), ("--network", "host")):
