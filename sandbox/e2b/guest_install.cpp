@@ -124,7 +124,9 @@ std::string start_script(const std::string& hash, const std::string& from,
     const auto path = guest_path(hash);
     std::string script = "f=" + path + "; ";
     if (!from.empty()) {
-        script += "chmod 755 " + from + " && mv -f " + from + " \"$f\"; ";
+        // An attempt whose answer was lost has moved it already.
+        script +=
+            "[ ! -e " + from + " ] || { chmod 755 " + from + " && mv -f " + from + " \"$f\"; }; ";
     }
     // Without it every program would count as one that was changed on its way.
     script += "command -v sha256sum >/dev/null || exit " + std::to_string(has_no_tools) + "; ";

@@ -14,6 +14,7 @@ inline constexpr const char* config = "config";     ///< GuestConfig; gone once 
 inline constexpr const char* socket = "guest.sock"; ///< where the guest listens
 inline constexpr const char* key = "key";           ///< ConnectorKey
 inline constexpr const char* parting = "parting";   ///< see parting.hpp
+inline constexpr const char* reason = "reason";     ///< why none resides, of the last attempt
 
 /// How `berth-guest outside ADDRESS...` ends where one of them answered: nothing else ends so.
 inline constexpr int answered_outside = 10;

@@ -3,11 +3,8 @@
 
 #include "sandbox/base/random.hpp"
 #include "sandbox/e2b/box_request.hpp"
-#include "sandbox/e2b/e2b_backend.hpp"
-#include "sandbox/sandbox.hpp"
-#include "tests/e2b_clients/stage.hpp"
+#include "tests/e2b_clients/cloud.hpp"
 #include "tests/unit/becomes_true.hpp"
-#include "tests/unit/sandbox/programs.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,88 +20,15 @@ using namespace berth;
 using namespace std::chrono_literals;
 using nlohmann::json;
 using tests::becomes_true;
+using tests::Cloud;
+using tests::Cloudy;
+using tests::command;
+using tests::fresh_spec;
 using tests::Stage;
-using tests::Wrong;
+using tests::start_path;
 using tests::wrong_of;
 
 namespace {
-
-constexpr const char* start_path = "/process.Process/Start";
-
-sandbox::MachineSpec fresh_spec()
-{
-    sandbox::MachineSpec spec;
-    spec.key_hash = random_hex(32);
-    spec.session = "test";
-    spec.generation = random_hex(16);
-    spec.token = random_hex(32);
-    spec.idle_pause = 60s;
-    return spec;
-}
-
-protocol::ExecuteRequest command(const std::string& line)
-{
-    protocol::ExecuteRequest request;
-    request.id = random_hex(16);
-    request.command = line;
-    request.timeout = 60'000;
-    request.head_limit = request.tail_limit = 20'000;
-    request.acknowledge = true;
-    return request;
-}
-
-/// The backend, as a server has it.
-struct Cloud : Stage {
-    Cloud()
-        : backend(e2b::make_backend({.guest_program = BERTH_GUEST_PROGRAM,
-                                     .variables = e2b::process_variable,
-                                     .lease = 2s}))
-    {
-    }
-
-    std::unique_ptr<sandbox::Machine> create(const sandbox::MachineSpec& spec)
-    {
-        auto machine = backend->create(spec);
-        know(machine->record().id);
-        return machine;
-    }
-
-    std::unique_ptr<sandbox::Backend> backend;
-};
-
-/// With a machine that has carried a call.
-struct Cloudy : Cloud {
-    Cloudy()
-    {
-        auto machine = create(spec);
-        record = machine->record();
-        server = std::make_unique<sandbox::Sandbox>(std::move(machine), spec.token);
-        server->attend();
-        CHECK(out_of("echo hi") == "hi\n");
-        auto counts = emulator.take_counts();
-        CHECK(counts["api POST /v2/sandboxes"] == 1);
-        CHECK(counts["api POST /v2/sandboxes/{id}/connect"] == 0); // it was given enough at once
-    }
-
-    std::string out_of(const std::string& line)
-    {
-        return server->execute(command(line), {}).out.head;
-    }
-
-    void on_start(json fault)
-    {
-        fault["plane"] = "envd";
-        fault["path"] = start_path;
-        emulator.fault(fault);
-    }
-
-    /// How often it ran since the last time.
-    std::size_t ran() { return out_of("cat ran 2>/dev/null; rm -f ran").size() / 2; }
-
-    sandbox::MachineSpec spec = fresh_spec();
-    sandbox::MachineRecord record;
-    std::unique_ptr<sandbox::Sandbox> server;
-};
 
 json html(int status)
 {
@@ -357,6 +281,38 @@ TEST_CASE("a box that may have been made is found again, and one that cannot be 
         cloud.backend->destroy(record, false);
         CHECK(cloud.backend->is_gone(record));
         CHECK(cloud.emulator.books().ended.at(box.id) == "killed");
+    }
+}
+
+TEST_CASE("what keeps the guest from beginning is told, also where the answer to that was lost")
+{
+    Cloudy cloud;
+    cloud.backend->destroy(cloud.record, false);
+    const auto as_root = [&](const std::string& line) {
+        auto envd = cloud.envd(cloud.api.connect(cloud.record.id, 60s, tests::in_time()).box);
+        auto process = tests::shell(line);
+        process.user = "root";
+        auto stream = envd.start(process);
+        REQUIRE(tests::outcome_of(stream).ended.value().exit_code == 0);
+    };
+    as_root("sed -i /^user:/d /etc/passwd");
+    auto spec = fresh_spec();
+    spec.key_hash = cloud.spec.key_hash;
+    spec.home = cloud.record.home;
+    const std::string why = "berth's guest could not be started in the sandbox of E2B: "
+                            "berth-guest: the machine has no user user";
+    const auto said = [&] {
+        spec.generation = random_hex(16);
+        return wrong_of([&] { (void)cloud.create(spec); }).message;
+    };
+    CHECK(said() == why);
+    for (const auto& fault : {json{{"lose_reply", true}}, json{{"cut", 60}}}) {
+        CAPTURE(fault.dump());
+        cloud.on_start(fault);
+        CHECK(said() == why);
+        as_root("rm -f /usr/local/lib/berth/guest-*");
+        cloud.on_start(also(fault, {{"skip", 1}})); // the attempt that its program has come with
+        CHECK(said() == why);
     }
 }
 

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <system_error>
 
@@ -178,25 +179,41 @@ void await_guest(pid_t pid, Descriptors& its)
                 "the guest did not start: " + (said.empty() ? "it said nothing" : said));
 }
 
-} // namespace
+/// Who got no answer to the first time asks again, and that has taken the configuration: what is
+/// told is what went wrong then.
+void leave_reason(int folder, const std::string& reason) noexcept
+try {
+    write_file_atomically(folder, residence::reason, reason, 0600, false);
+} catch (const std::exception&) {
+    return; // no room: the next one says that there is no configuration
+}
 
-void reside(const std::string& path)
+[[noreturn]] void refuse_without_config(const std::string& path, int folder)
 {
-    const UniqueFd folder = lock_folder(path);
+    std::string reason = path + '/' + residence::config + " is not there";
+    try {
+        reason = read_file_limited(folder, residence::reason, largest_config);
+    } catch (const std::system_error&) { // NOLINT(bugprone-empty-catch): there was no first time
+    }
+    throw Error(ErrorCode::sandbox_unavailable, reason);
+}
+
+void reside_in(const std::string& path, int folder)
+{
     auto config = take_config(path);
-    if (is_resident(path) && (!config || is_same(folder.get(), *config))) {
+    if (is_resident(path) && (!config || is_same(folder, *config))) {
         return;
     }
     if (!config) {
-        throw Error(ErrorCode::invalid_argument, path + '/' + residence::config + " is not there");
+        refuse_without_config(path, folder);
     }
+    ::unlinkat(folder, residence::reason, 0);
     evict_guests(path);
     remove_outputs(*config);
     config->run_as = find_user(config->user);
-    write_key(folder.get(), *config);
+    write_key(folder, *config);
     Descriptors descriptors{.listener = listen_unix(path + '/' + residence::socket),
-                            .parting =
-                                protocol::make_parting_note(folder.get(), residence::parting),
+                            .parting = protocol::make_parting_note(folder, residence::parting),
                             .ready = make_pipe(),
                             .complaint = make_pipe()};
     const pid_t pid = ::fork();
@@ -207,6 +224,19 @@ void reside(const std::string& path)
         become_guest(*std::move(config), descriptors);
     }
     await_guest(pid, descriptors);
+}
+
+} // namespace
+
+void reside(const std::string& path)
+{
+    const UniqueFd folder = lock_folder(path);
+    try {
+        reside_in(path, folder.get());
+    } catch (const std::exception& error) {
+        leave_reason(folder.get(), error.what());
+        throw;
+    }
 }
 
 void vacate(const std::string& path)

@@ -322,13 +322,19 @@ TEST_SUITE("resident" * doctest::skip(::geteuid() != 0))
             config.user = "nobody-of-that-name";
             machine.upload(config);
             CHECK(has(machine.reside().error, "no user nobody-of-that-name"));
+            config.user = "nor-of-that-one"; // of a later attempt the reason is its own
+            machine.upload(config);
+            CHECK(has(machine.reside().error, "no user nor-of-that-one"));
+            CHECK(has(machine.reside().error, "no user nor-of-that-one"));
         }
         SUBCASE("with a home that it may not make")
         {
             auto config = machine.config();
             config.home = machine.folder() + "/home";
             machine.upload(config);
-            CHECK(has(machine.reside().error, "the guest did not start: berth-guest: make "));
+            const auto said = machine.reside().error;
+            CHECK(has(said, "the guest did not start: berth-guest: make "));
+            CHECK(machine.reside().error == said); // whoever got no answer asks again
         }
         SUBCASE("in another's folder")
         {
