@@ -81,13 +81,4 @@ std::vector<std::string> forbidden_places(const BoxNetwork& network)
     return forbidden;
 }
 
-Error not_kept(const std::string& said)
-{
-    return {ErrorCode::backend_error,
-            "E2B's server does not keep this sandbox from what it may not reach: " + said,
-            "Nothing of this call was done. Tell the operator: the server at E2B_API_URL takes "
-            "`network` and does not do it. Where commands may reach everything say so, with "
-            "--network host; else use E2B's own service, or --backend local."};
-}
-
 } // namespace berth::e2b

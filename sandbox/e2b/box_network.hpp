@@ -1,6 +1,5 @@
 #pragma once
 
-#include "sandbox/base/error.hpp"
 #include "sandbox/e2b/api_client.hpp"
 
 #include <chrono>
@@ -23,8 +22,5 @@ void change_network(ApiClient& api, const BoxInfo& box, const BoxNetwork& networ
 /// than `network` must have no answer: what asks there from within learns whether that is kept.
 /// Empty: everything may be reached, or all that could be asked.
 [[nodiscard]] std::vector<std::string> forbidden_places(const BoxNetwork& network);
-
-/// `said`: by the guest's program, of the place that answered.
-[[nodiscard]] Error not_kept(const std::string& said);
 
 } // namespace berth::e2b

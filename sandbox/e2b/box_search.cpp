@@ -2,6 +2,7 @@
 
 #include "sandbox/base/wait_bound.hpp"
 #include "sandbox/e2b/box_request.hpp"
+#include "sandbox/e2b/way_errors.hpp"
 #include "sandbox/left_behind.hpp"
 #include "sandbox/wait_for.hpp"
 
@@ -24,6 +25,44 @@ try {
     }
 } catch (const Error& error) {
     throw sandbox::LeftBehind(error);
+}
+
+Box make_box(ApiClient& api, const BoxRequest& request, std::chrono::milliseconds late,
+             std::chrono::seconds time)
+{
+    const auto deadline = Deadline::after(time);
+    try {
+        return api.create(request, deadline);
+    } catch (const OutcomeUnknown& unknown) {
+        const auto found =
+            look_for(api, request.metadata.at(metadata_keys::generation),
+                     unknown.is_late() ? late : std::chrono::milliseconds(0), deadline);
+        if (found.empty()) { // by then; the books keep its number, by which a later one is ended
+            throw sandbox::LeftBehind(Error(ErrorCode::sandbox_unavailable, unknown.what(),
+                                            "E2B knows of none by now: try again. One that comes "
+                                            "late is ended before another is made.")
+                                          .set_retryable(true));
+        }
+        try {
+            return api.connect(found.front().box.id, request.timeout, deadline).box;
+        } catch (const Error& error) {
+            throw sandbox::LeftBehind(as_of_the_way(error));
+        }
+    }
+}
+
+bool abandon(ApiClient& api, const std::string& id, const std::string& number,
+             std::chrono::seconds time) noexcept
+{
+    try {
+        if (!api.kill(id, Deadline::after(time))) {
+            // Somebody else has ended it, or that was never its name: by its number it is certain.
+            kill_all_of(api, number, time);
+        }
+        return true;
+    } catch (const std::exception&) {
+        return false;
+    }
 }
 
 void kill_all_of(ApiClient& api, const std::string& number, std::chrono::seconds time)

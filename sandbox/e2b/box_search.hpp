@@ -17,6 +17,17 @@ namespace berth::e2b {
                                             std::chrono::milliseconds late,
                                             const Deadline& deadline);
 
+/// One that may have been made, and of which no answer came, is found by its number (`late`, as
+/// above): else it would run, and cost, unknown. Throws as ApiClient::create(), and
+/// sandbox::LeftBehind where there may be one all the same.
+[[nodiscard]] Box make_box(ApiClient& api, const BoxRequest& request,
+                           std::chrono::milliseconds late, std::chrono::seconds time);
+
+/// Of what came to nothing. False where it may be there still: its time runs out, and the books
+/// have its number for whoever comes next.
+bool abandon(ApiClient& api, const std::string& id, const std::string& number,
+             std::chrono::seconds time) noexcept;
+
 /// Ends those of a number: nobody has used them yet, or may any more.
 void kill_all_of(ApiClient& api, const std::string& number, std::chrono::seconds time);
 

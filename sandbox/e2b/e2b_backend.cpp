@@ -10,6 +10,7 @@
 #include "sandbox/e2b/own_boxes.hpp"
 #include "sandbox/e2b/retry.hpp"
 #include "sandbox/e2b/running_box.hpp"
+#include "sandbox/e2b/unkept_networks.hpp"
 #include "sandbox/e2b/way_errors.hpp"
 #include "sandbox/left_behind.hpp"
 
@@ -106,13 +107,11 @@ class E2bBackend : public sandbox::Backend {
     [[nodiscard]] std::unique_ptr<sandbox::Machine> make(const MachineSpec& spec);
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     make_in_home(const MachineSpec& spec, const BoxHome& home, const BoxInfo& found);
-    [[nodiscard]] Box make_box(const MachineSpec& spec);
     [[nodiscard]] Box wake_own(const BoxHome& home, const BoxInfo& found,
                                std::chrono::seconds limit);
-    [[nodiscard]] std::unique_ptr<sandbox::Machine>
-    install(const MachineSpec& spec, const Box& box, const BoxHome& home,
-            const std::vector<std::string>& forbidden);
-    bool abandon(const std::string& id, const std::string& number) noexcept;
+    [[nodiscard]] std::unique_ptr<sandbox::Machine> install(const MachineSpec& spec, const Box& box,
+                                                            const BoxHome& home,
+                                                            const BoxNetwork& network);
     [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id,
                                                  std::chrono::seconds time = api_time);
     [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home,
@@ -123,11 +122,13 @@ class E2bBackend : public sandbox::Backend {
     const BackendOptions options_;
     std::shared_ptr<Link> link_; ///< null where there is trouble
     std::optional<Error> trouble_;
+    UnkeptNetworks unkept_;
     std::mutex mutex_;                    ///< guards what follows
     std::optional<GuestProgram> program_; ///< once it is known
 };
 
-E2bBackend::E2bBackend(BackendOptions options) : options_(std::move(options))
+E2bBackend::E2bBackend(BackendOptions options)
+    : options_(std::move(options)), unkept_(options_.unkept_memory)
 {
     try {
         link_ = make_link(options_.variables, options_.times);
@@ -159,58 +160,17 @@ GuestProgram E2bBackend::program()
     return *program_;
 }
 
-/// One that may have been made, and of which no answer came, is found by its number: else it would
-/// run, and cost, unknown.
-Box E2bBackend::make_box(const MachineSpec& spec)
-{
-    const auto deadline = Deadline::after(api_time);
-    try {
-        return link()->api.create(box_request(spec, owner(/*make=*/true)), deadline);
-    } catch (const OutcomeUnknown& unknown) {
-        const auto found = look_for(
-            link_->api, spec.generation,
-            unknown.is_late() ? options_.late_boxes : std::chrono::milliseconds(0), deadline);
-        if (found.empty()) { // by then; the books keep its number, by which a later one is ended
-            throw sandbox::LeftBehind(Error(ErrorCode::sandbox_unavailable, unknown.what(),
-                                            "E2B knows of none by now: try again. One that comes "
-                                            "late is ended before another is made.")
-                                          .set_retryable(true));
-        }
-        try {
-            return link()->api.connect(found.front().box.id, first_limit(spec), deadline).box;
-        } catch (const Error& error) {
-            throw sandbox::LeftBehind(as_of_the_way(error));
-        }
-    }
-}
-
-/// Of what came to nothing. False where it may be there still: its time runs out, and the books
-/// have its number for whoever comes next.
-bool E2bBackend::abandon(const std::string& id, const std::string& number) noexcept
-{
-    try {
-        const auto deadline = Deadline::after(api_time);
-        if (link_->api.kill(id, deadline)) {
-            return true;
-        }
-        // Somebody else has ended it, or that was never its name: by its number it is certain.
-        kill_all_of(link_->api, number, api_time);
-        return true;
-    } catch (const std::exception&) {
-        return false;
-    }
-}
-
 /// In the sandbox that has the files of the session's last machine. Where that fails nobody has any
 /// use for it, so it sleeps again; one that somebody else made may be in use by others.
 std::unique_ptr<sandbox::Machine>
 E2bBackend::make_in_home(const MachineSpec& spec, const BoxHome& home, const BoxInfo& found)
 {
     const auto box = wake_own(home, found, first_limit(spec));
+    const auto network = network_of(spec);
     try {
         // Before anything is started in it: it has what its last machine's server asked for.
-        e2b::change_network(link_->api, found, network_of(spec), api_time);
-        return install(spec, box, home, forbidden_places(network_of(spec)));
+        e2b::change_network(link_->api, found, network, api_time);
+        return install(spec, box, home, network);
     } catch (...) {
         if (!home.number.empty() || found.state == BoxState::paused) {
             pause_if_possible(link_->api, home.id, api_time);
@@ -239,7 +199,7 @@ Box E2bBackend::wake_own(const BoxHome& home, const BoxInfo& found, std::chrono:
 
 std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, const Box& box,
                                                       const BoxHome& home,
-                                                      const std::vector<std::string>& forbidden)
+                                                      const BoxNetwork& network)
 {
     const auto guest = program();
     MachineRecord record{.backend = std::string(name()),
@@ -254,7 +214,10 @@ std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, c
                          .made_home = home.number == spec.generation};
     auto running = std::make_shared<RunningBox>(link_, box, first_limit(spec), idle_time(spec));
     const auto deadline = Deadline::after(install_time);
-    install_guest(*running->awake(deadline), guest, guest_config(spec), forbidden, deadline);
+    unkept_.watch(network, [&] {
+        install_guest(*running->awake(deadline), guest, guest_config(spec),
+                      forbidden_places(network), deadline);
+    });
     return make_box_machine(link_, std::move(record), std::move(running), options_.lease);
 }
 
@@ -272,21 +235,24 @@ try {
 std::unique_ptr<sandbox::Machine> E2bBackend::make(const MachineSpec& spec)
 {
     static_cast<void>(program()); // nothing is made where that is missing
+    const auto network = network_of(spec);
+    unkept_.require_not_seen(network);
     const auto home = home_in(spec.home);
     if (const auto found = home ? find(*home) : std::nullopt) {
         return make_in_home(spec, *home, *found);
     }
-    const auto box = make_box(spec);
+    auto& api = link()->api; // before this installation gets a name for nothing
+    const auto box =
+        make_box(api, box_request(spec, owner(/*make=*/true)), options_.late_boxes, api_time);
     try {
-        return install(spec, box, {.id = box.id, .number = spec.generation, .proof = {}},
-                       forbidden_places(network_of(spec)));
+        return install(spec, box, {.id = box.id, .number = spec.generation, .proof = {}}, network);
     } catch (const Error& error) { // what went wrong first is what is told
-        if (!abandon(box.id, spec.generation)) {
+        if (!abandon(api, box.id, spec.generation, api_time)) {
             throw sandbox::LeftBehind(as_of_the_way(error));
         }
         throw;
     } catch (...) {
-        abandon(box.id, spec.generation);
+        abandon(api, box.id, spec.generation, api_time);
         throw;
     }
 }
@@ -454,6 +420,7 @@ try {
         return {}; // what became of it the call finds out
     }
     const auto network = box_network(reachable);
+    unkept_.require_not_seen(network);
     Box woken = wake_own(*home, *found, RunningBox::margin);
     if (woken.domain.empty()) {
         woken.domain = value_of(record, record_keys::domain);
@@ -462,8 +429,10 @@ try {
     e2b::change_network(link_->api, *found, network, api_time);
     if (const auto forbidden = forbidden_places(network); !forbidden.empty()) {
         const auto deadline = Deadline::after(api_time);
-        require_kept(*running.awake(deadline), value_of(record, record_keys::guest), forbidden,
-                     deadline);
+        unkept_.watch(network, [&] {
+            require_kept(*running.awake(deadline), value_of(record, record_keys::guest), forbidden,
+                         deadline);
+        });
     }
     return box_environment({}, reachable.network);
 } catch (const StatusError& error) {

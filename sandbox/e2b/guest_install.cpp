@@ -7,8 +7,8 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/wait_bound.hpp"
 #include "sandbox/e2b/box_machine.hpp"
-#include "sandbox/e2b/box_network.hpp"
 #include "sandbox/e2b/retry.hpp"
+#include "sandbox/e2b/unkept_networks.hpp"
 #include "sandbox/protocol/residence.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "sandbox/wait_for.hpp"
@@ -227,7 +227,7 @@ void require_kept(EnvdClient& envd, const std::string& hash,
     const auto done =
         run_as_root(envd, "f=" + guest_path(hash) + "; " + question(forbidden), deadline);
     if (done.status == not_kept_from_all) {
-        throw not_kept(quotable(done.said, {}));
+        throw NotKept(quotable(done.said, {}));
     }
 }
 
@@ -244,7 +244,7 @@ void install_guest(EnvdClient& envd, const GuestProgram& program,
         done = run_as_root(envd, start_script(program.hash, arrived, forbidden), deadline);
     }
     if (done.status == not_kept_from_all) {
-        throw not_kept(quotable(done.said, {}));
+        throw NotKept(quotable(done.said, {}));
     }
     if (done.status != 0) {
         const auto why = done.status == has_not_it

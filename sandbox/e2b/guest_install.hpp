@@ -20,7 +20,7 @@ struct GuestProgram {
 
 /// Has the guest resident in a sandbox, as `config` says. Its program is sent where the template
 /// has not the same one. `forbidden`: see forbidden_places(); they are asked before it begins.
-/// Throws not_kept() where one answers, Error(sandbox_unavailable) with what the sandbox said, and
+/// Throws NotKept where one answers, Error(sandbox_unavailable) with what the sandbox said, and
 /// what EnvdClient throws; the sandbox is of no use then. A step whose connection breaks is made
 /// again, twice.
 void install_guest(EnvdClient& envd, const GuestProgram& program,
@@ -28,7 +28,7 @@ void install_guest(EnvdClient& envd, const GuestProgram& program,
                    const Deadline& deadline);
 
 /// The same question in one that has the guest's program of that hash already; one of a release
-/// that does not know it proves nothing. Throws not_kept(), and what EnvdClient throws.
+/// that does not know it proves nothing. Throws NotKept, and what EnvdClient throws.
 void require_kept(EnvdClient& envd, const std::string& hash,
                   const std::vector<std::string>& forbidden, const Deadline& deadline);
 

@@ -53,6 +53,9 @@ class UnkeptOnE2bTest(ParityTest):
                     self.unkept(v2=v2, v2_list=v2)
                     self.serve(*flags, **env)
                     self.refusal()
+                    e2b.emulator().counts(clear=True)
+                    self.refusal()  # and no box is made to be told the same
+                    self.assertEqual(e2b.emulator().counts(clear=True), {})
                     self.assertEqual(e2b.boxes(), [])
         self.serve("--network", "host")  # of which nothing is to be kept
         self.assertEqual(self.output(REACH), "1\n1\n")
@@ -88,10 +91,11 @@ class UnkeptOnE2bTest(ParityTest):
         self.refusal()
         self.assertEqual(e2b.emulator().books()["paused"], [box])
         e2b.emulator().settings(keeps_network=True)
+        self.serve("--network", "none")  # whose server has seen nothing yet
         self.assertEqual(self.output("cat file; ls"), "kept\nfile\n")
 
     def test_a_living_one_that_would_get_out_is_not_used(self):
-        """Nor by a later call, until it is kept."""
+        """Nor by a later call, for a minute."""
         self.serve("--network", "host")
         self.output("echo kept >file")
         self.unkept()
@@ -99,6 +103,7 @@ class UnkeptOnE2bTest(ParityTest):
         self.refusal()
         self.refusal()
         e2b.emulator().settings(keeps_network=True)
+        self.serve("--network", "none")
         self.assertEqual(self.output(f"cat file; ls; {REACH}"), "kept\nfile\n0\n0\n")
 
     def test_a_server_that_changes_no_network_has_the_next_machine_in_a_box_that_was_made_for_the_same(self):
@@ -136,7 +141,7 @@ class UnkeptOnE2bTest(ParityTest):
         self.output("true")
         for plane, skips in (("api", 4), ("envd", 3)):
             for skip in range(skips):
-                for wrong in ({"cut": 40}, {"drop": True}):
+                for wrong in ({"lose_reply": True}, {"drop": True}):
                     with self.subTest(plane=plane, skip=skip, wrong=wrong):
                         modes.reverse()
                         self.serve("--network", modes[0])
@@ -144,7 +149,9 @@ class UnkeptOnE2bTest(ParityTest):
                                         "api GET /v2/sandboxes" in e2b.emulator().counts(clear=True), 20, "its start")
                         e2b.emulator().fault(plane=plane, skip=skip, **wrong)
                         reached = self.output(REACH)
+                        left = e2b.emulator().faults_left()
                         e2b.emulator().clear_faults()
+                        self.assertFalse(left, "nothing broke")
                         self.assertEqual(reached, {"none": "0\n0\n", "host": "1\n1\n"}[modes[0]])
 
     def test_a_guest_that_could_not_be_told_of_its_network_is_told_later(self):
