@@ -109,6 +109,10 @@ class E2bBackend : public sandbox::Backend {
     make_in_home(const MachineSpec& spec, const BoxHome& home, const BoxInfo& found);
     [[nodiscard]] Box wake_own(const BoxHome& home, const BoxInfo& found,
                                std::chrono::seconds limit);
+    [[nodiscard]] std::shared_ptr<RunningBox> wake_and_change(const MachineRecord& record,
+                                                              const BoxHome& home,
+                                                              const BoxInfo& found,
+                                                              const BoxNetwork& network);
     [[nodiscard]] std::unique_ptr<sandbox::Machine> install(const MachineSpec& spec, const Box& box,
                                                             const BoxHome& home,
                                                             const BoxNetwork& network);
@@ -324,7 +328,7 @@ void E2bBackend::put_to_rest(const BoxHome& home, const BoxInfo& box)
 void E2bBackend::end(const BoxHome& home, const BoxInfo& box)
 {
     if (home.number.empty()) {
-        static_cast<void>(wake_own(home, box, RunningBox::margin));
+        static_cast<void>(wake_own(home, box, options_.look));
     }
     static_cast<void>(link_->api.kill(home.id, Deadline::after(api_time)));
 }
@@ -410,7 +414,32 @@ std::unique_ptr<sandbox::Machine> E2bBackend::adopt(const std::string& id, const
     return install(spec, woken, home, {}); // what it may reach the first call says
 }
 
-/// Awake, which E2B wants for it.
+/// Awake, which E2B wants for it. Of one that sleeps it says that there is none: one that somebody
+/// had fall asleep meanwhile, or that has waited for too long, is woken once more.
+std::shared_ptr<RunningBox> E2bBackend::wake_and_change(const MachineRecord& record,
+                                                        const BoxHome& home, const BoxInfo& found,
+                                                        const BoxNetwork& network)
+{
+    const auto wake = [&] {
+        auto box = wake_own(home, found, options_.look);
+        box.domain = box.domain.empty() ? value_of(record, record_keys::domain) : box.domain;
+        return std::make_shared<RunningBox>(link_, std::move(box), options_.look,
+                                            std::chrono::milliseconds(0));
+    };
+    auto running = wake();
+    try {
+        e2b::change_network(link_->api, found, network, api_time);
+        return running;
+    } catch (const StatusError& error) {
+        if (error.code() != ErrorCode::session_lost || !find(home)) {
+            throw;
+        }
+    }
+    running = wake();
+    e2b::change_network(link_->api, found, network, api_time);
+    return running;
+}
+
 std::map<std::string, std::string> E2bBackend::change_network(const MachineRecord& record,
                                                               const sandbox::Reachable& reachable)
 try {
@@ -421,16 +450,11 @@ try {
     }
     const auto network = box_network(reachable);
     unkept_.require_not_seen(network);
-    Box woken = wake_own(*home, *found, RunningBox::margin);
-    if (woken.domain.empty()) {
-        woken.domain = value_of(record, record_keys::domain);
-    }
-    RunningBox running(link_, woken, RunningBox::margin, {});
-    e2b::change_network(link_->api, *found, network, api_time);
+    const auto running = wake_and_change(record, *home, *found, network);
     if (const auto forbidden = forbidden_places(network); !forbidden.empty()) {
         const auto deadline = Deadline::after(api_time);
         unkept_.watch(network, [&] {
-            require_kept(*running.awake(deadline), value_of(record, record_keys::guest), forbidden,
+            require_kept(*running->awake(deadline), value_of(record, record_keys::guest), forbidden,
                          deadline);
         });
     }

@@ -20,6 +20,8 @@ struct BackendOptions {
     EnvdTimes times{};
     /// For how long a machine is looked for of whose making no answer came.
     std::chrono::milliseconds late_boxes{15'000};
+    /// For how long a machine is woken that is looked at, or changed.
+    std::chrono::seconds look{60};
     /// See UnkeptNetworks.
     std::chrono::milliseconds unkept_memory{60'000};
     /// Whose the machines are, in a list with those of other installations; `make`: where nobody

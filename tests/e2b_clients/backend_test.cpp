@@ -316,6 +316,22 @@ TEST_CASE("what keeps the guest from beginning is told, also where the answer to
     }
 }
 
+TEST_CASE(
+    "a network whose change takes longer than its box was woken for is looked at all the same")
+{
+    Cloudy cloud(1s);
+    SUBCASE("it goes on, for somebody else") {}
+    SUBCASE("it sleeps by then")
+    {
+        cloud.emulator.act(cloud.record.id, "pause");
+    }
+    cloud.emulator.fault({{"plane", "api"}, {"path", "*/network"}, {"delay", 1.2}});
+    const auto environment =
+        cloud.backend->change_network(cloud.record, {.network = sandbox::Network::none});
+    CHECK(environment.contains("PIP_RETRIES"));
+    CHECK(cloud.out_of("echo there") == "there\n");
+}
+
 TEST_CASE("the time of a box is moved before it runs out, and never to an earlier one")
 {
     Cloudy cloud;

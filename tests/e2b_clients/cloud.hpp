@@ -43,10 +43,11 @@ inline protocol::ExecuteRequest command(const std::string& line)
 
 /// The backend, as a server has it.
 struct Cloud : Stage {
-    Cloud()
+    explicit Cloud(std::chrono::seconds look = std::chrono::seconds(60))
         : backend(e2b::make_backend({.guest_program = BERTH_GUEST_PROGRAM,
                                      .variables = e2b::process_variable,
-                                     .lease = std::chrono::seconds(2)}))
+                                     .lease = std::chrono::seconds(2),
+                                     .look = look}))
     {
     }
 
@@ -62,7 +63,7 @@ struct Cloud : Stage {
 
 /// With a machine that has carried a call.
 struct Cloudy : Cloud {
-    Cloudy()
+    explicit Cloudy(std::chrono::seconds look = std::chrono::seconds(60)) : Cloud(look)
     {
         auto machine = create(spec);
         record = machine->record();
