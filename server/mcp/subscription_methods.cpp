@@ -44,8 +44,13 @@ std::string listen_in_vain(const RequestContext& context, const Identity& identi
     check_filter(context.params());
     const auto& id = context.call()->message().id; // as JSON text
     const auto named = '"' + std::string(id_key) + "\":" + id;
-    context.call()->notify("notifications/subscriptions/acknowledged",
-                           R"({"_meta":{)" + named + R"(},"notifications":{}})");
+    if (!context.call()->notify("notifications/subscriptions/acknowledged",
+                                R"({"_meta":{)" + named + R"(},"notifications":{}})")) {
+        // It comes before all else of a subscription, or there is none.
+        throw rpc::ProtocolError(rpc::internal_error,
+                                 "the client does not read what subscriptions/listen has to say "
+                                 "first");
+    }
     return begin_result(Era::modern, identity) + ',' + named + "}}";
 }
 

@@ -86,14 +86,20 @@ class Stdio::Writer final : public rpc::Sink {
 
     bool offer(std::string message) noexcept override
     {
-        const std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock || writing_ || !takes_more()) { // one that writes may be waiting
+        const std::lock_guard lock(mutex_);
+        message += '\n';
+        // Whoever writes to a client that reads is done in a moment, and takes it along.
+        if (broken_ || !takes_more() ||
+            (writing_ && beside_.size() + message.size() > most_beside)) {
             return false;
         }
-        message += '\n';
         said_ += message.size();
-        // With the lock: what is said beside would be his to write, and may wait.
-        write_out(message);
+        if (writing_) {
+            beside_ += message;
+        } else {
+            // With the lock: what is said beside would be his to write, and may wait.
+            write_out(message);
+        }
         return !broken_;
     }
 

@@ -4,10 +4,12 @@
 
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace berth::test {
@@ -21,6 +23,16 @@ class RecordingSink final : public rpc::Sink {
         messages_.push_back(nlohmann::json::parse(message));
         changed_.notify_all();
     }
+
+    bool offer(std::string message) noexcept override
+    {
+        if (!is_deaf) {
+            send(std::move(message));
+        }
+        return !is_deaf;
+    }
+
+    std::atomic<bool> is_deaf = false; ///< takes nothing that may be left out
 
     /// The messages so far, once there are `count` of them or three seconds have passed.
     std::vector<nlohmann::json> wait(std::size_t count)

@@ -382,3 +382,12 @@ TEST_CASE_FIXTURE(OffersBench, "subscriptions are of the older revisions")
     CHECK(old("resources/subscribe")["code"] == rpc::invalid_params);
     CHECK(modern("resources/subscribe", {{"uri", "x://one"}})["code"] == rpc::method_not_found);
 }
+
+TEST_CASE_FIXTURE(OffersBench, "no subscription begins whose first message was not said")
+{
+    const json wanted{{"notifications", json::object()}};
+    CHECK(modern("subscriptions/listen", wanted)["resultType"] == "complete");
+    CHECK(said.size() == 1);
+    sink->is_deaf = true;
+    CHECK(modern("subscriptions/listen", wanted)["code"] == rpc::internal_error);
+}

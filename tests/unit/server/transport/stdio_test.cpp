@@ -130,3 +130,30 @@ TEST_CASE("what is said while another one waits for the client is written along,
     stdio.settle(std::chrono::seconds(10));
     CHECK(read);
 }
+
+TEST_CASE("what may be left out is not because another one writes to a client that reads")
+{
+    auto output = make_pipe();
+    transport::Stdio stdio(make_pipe().read, std::move(output.write), 1000);
+    const auto sink = stdio.sink();
+    constexpr int most = 10'000; // all of it fits into the pipe, so nobody waits for a reader
+    std::atomic<bool> done = false;
+    std::jthread writer([&] {
+        for (int i = 0; i < most; ++i) {
+            sink->send("a");
+        }
+        done = true;
+    });
+    int refused = 0;
+    int offered = 0;
+    while (!done && offered < most) {
+        ++offered;
+        refused += sink->offer("b") ? 0 : 1;
+    }
+    writer.join();
+    CHECK(offered > 0);
+    CHECK(refused == 0);
+    stdio.settle(std::chrono::seconds(10));
+    const auto all = 2 * static_cast<std::size_t>(most + offered - refused);
+    CHECK(read_all(output.read, all) == '\n');
+}
