@@ -48,7 +48,7 @@ struct Filter {
     std::vector<std::string> deny;  ///< nor what is allowed, where it is denied
     /// Ranges of this host and of the networks it is in that may be, by what is allowed.
     std::vector<std::string> inner;
-    /// Secrets that the proxy alone puts in: NAME=https://HOST[:PORT] or http://, as
+    /// Secrets that the proxy alone puts in: NAME=https://HOST[:PORT][?] or http://, as
     /// filter::parse_secret_rule takes it. Commands have a placeholder of each.
     std::vector<std::string> secrets{};
     /// TLS to the places of secrets with https:// is opened; else there is none among them.

@@ -48,9 +48,9 @@ std::string secrets_sentence(const sandbox::Filter& filter)
 {
     return filter.secrets.empty()
                ? ""
-               : "Some variables have placeholders of secrets: send one in a header, in Basic "
-                 "credentials or in the address as if it were the value, which the proxy puts in "
-                 "on its way to its own place and nowhere else (" +
+               : "Some variables have placeholders of secrets: send one in a header or in Basic "
+                 "credentials (in the address too where ? is behind its place) as if it were the "
+                 "value, which the proxy puts in on its way to its own place and nowhere else (" +
                      visible_beginning(joined(filter.secrets), 600, " …") + "). ";
 }
 

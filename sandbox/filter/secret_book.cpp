@@ -36,8 +36,10 @@ std::vector<Replacement> SecretBook::replacements(const Target& target, bool is_
     for (const auto& entry : entries_) {
         Replacement each{.name = entry.name, .placeholder = entry.placeholder, .places = {}};
         for (const auto& place : entry.places) {
-            each.places += (each.places.empty() ? "" : ", ") + place.to_text();
-            each.is_for_target = each.is_for_target || place.is(target, is_tls);
+            each.places += (each.places.empty() ? "" : ", ") + place.site();
+            const bool is_it = place.is(target, is_tls);
+            each.is_for_target = each.is_for_target || is_it;
+            each.takes_address = each.takes_address || (is_it && place.takes_address);
         }
         if (each.is_for_target) {
             each.value = entry.value;

@@ -17,6 +17,7 @@ struct Replacement {
     std::string placeholder;
     std::string places; ///< all that the value may go to, for people
     bool is_for_target = false;
+    bool takes_address = false;       ///< the target does, not only header fields
     std::optional<std::string> value; ///< only where it is for the target, and known
 };
 

@@ -72,6 +72,10 @@ class Putting {
 
     [[nodiscard]] Denied put()
     {
+        if (secret_.is_for_target && !secret_.takes_address &&
+            request_.path.find(secret_.placeholder) != std::string::npos) {
+            return in_address();
+        }
         if (auto denied = put_into(request_.path, /*encoded=*/true)) {
             return denied;
         }
@@ -100,6 +104,18 @@ class Putting {
                           visible_beginning(field, 60) + ", where no value is put",
                 .remedy = "Send it in a field by which the service tells who asks, such as "
                           "Authorization."};
+    }
+
+    /// Pages and links repeat the address that they were asked by, and logs keep it.
+    [[nodiscard]] protocol::Denial in_address() const
+    {
+        return {.kind = "secret",
+                .target = request_.target.to_text(),
+                .reason = "the placeholder of the secret " + secret_.name +
+                          " is in the address of the request, where no value is put",
+                .remedy = "Send it in a header field, such as Authorization. If the service takes "
+                          "it in its address alone, the operator of this sandbox can write ? "
+                          "behind this place in filter.secret."};
     }
 
     [[nodiscard]] Denied put_into(std::string& text, bool encoded)

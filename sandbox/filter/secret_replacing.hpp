@@ -9,13 +9,13 @@
 namespace berth::filter {
 
 /// Puts values in the place of placeholders: in the values of header fields but those that servers
-/// send back as a matter of course, in the credentials of Basic (which are base64), and
-/// percent-encoded in the path and the query. Not in names, nor in
-/// the body: what is stored and shown to others is mostly sent there.
+/// send back as a matter of course, in the credentials of Basic (which are base64), and, where the
+/// place takes it, percent-encoded in the path and the query. Not in names, nor in the body: what
+/// is stored and shown to others is mostly sent there.
 ///
 /// Returns why the request may not go on, with nothing of it changed that matters any more: a
-/// placeholder is in it that is of another place, or whose value is not known. Throws BadRequest
-/// where the head would be too long.
+/// placeholder is in it that is of another place, whose value is not known, or where none is put.
+/// Throws BadRequest where the head would be too long.
 [[nodiscard]] std::optional<protocol::Denial>
 put_secrets_in(Request& request, const std::vector<Replacement>& replacements);
 

@@ -2,7 +2,6 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/small_letters.hpp"
-#include "sandbox/base/visible.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -21,18 +20,22 @@ std::uint16_t usual_port(bool is_tls)
     return is_tls ? https_port : http_port;
 }
 
-Error bad_place(std::string_view text, const std::string& why)
+Error bad_place(const std::string& why)
 {
-    return {ErrorCode::invalid_argument,
-            '"' + visible_beginning(text, 128, " …") + "\" is no place of a secret: " + why,
-            "A line of filter.secret is NAME=https://HOST or NAME=http://HOST, with :PORT if that "
-            "is another than 443 or 80, and nothing behind it: "
-            "GITHUB_TOKEN=https://api.github.com."};
+    return {ErrorCode::invalid_argument, "this is no place of a secret: " + why,
+            "An entry of filter.secret is NAME=https://HOST or NAME=http://HOST, with :PORT if "
+            "that is another than 443 or 80, with ? behind it if the value may go into the address "
+            "of a request too, and nothing else: GITHUB_TOKEN=https://api.github.com."};
 }
 
 } // namespace
 
 std::string SecretPlace::to_text() const
+{
+    return site() + (takes_address ? "?" : "");
+}
+
+std::string SecretPlace::site() const
 {
     auto shown = target;
     shown.port = target.port == usual_port(is_tls) ? 0 : target.port;
@@ -44,11 +47,13 @@ SecretPlace parse_secret_place(std::string_view text)
     const auto small = in_small_letters(text.substr(0, https.size()));
     const bool is_tls = small == https;
     if (!is_tls && !small.starts_with(http)) {
-        throw bad_place(text, "it does not begin with https:// or http://");
+        throw bad_place("it does not begin with https:// or http://");
     }
-    const auto authority = text.substr(is_tls ? https.size() : http.size());
+    auto authority = text.substr(is_tls ? https.size() : http.size());
+    const bool takes_address = authority.ends_with('?');
+    authority.remove_suffix(takes_address ? 1 : 0);
     if (authority.find_first_of("/?#@*") != std::string_view::npos) {
-        throw bad_place(text, "it is of one host as a whole, without a path, a user or *");
+        throw bad_place("it is of one host as a whole, without a path, a user or *");
     }
     const auto bracket = authority.find(']');
     const auto colon = authority.find(
@@ -57,16 +62,16 @@ SecretPlace parse_secret_place(std::string_view text)
         colon == std::string_view::npos ? usual_port(is_tls) : port_of(authority.substr(colon + 1));
     auto target = port ? target_of(authority.substr(0, colon), *port) : std::nullopt;
     if (!target) {
-        throw bad_place(text, "its host is no name or address, or its port is none");
+        throw bad_place("its host is no name or address, or its port is none");
     }
-    return {.target = std::move(*target), .is_tls = is_tls};
+    return {.target = std::move(*target), .is_tls = is_tls, .takes_address = takes_address};
 }
 
 SecretRule parse_secret_rule(std::string_view text)
 {
     const auto equals = text.find('=');
     if (equals == std::string_view::npos || equals == 0) {
-        throw bad_place(text, "it is not of the form NAME=https://HOST");
+        throw bad_place("it is not of the form NAME=https://HOST");
     }
     return {.name = std::string(text.substr(0, equals)),
             .place = parse_secret_place(text.substr(equals + 1))};

@@ -83,24 +83,29 @@ CommandVariables::CommandVariables(const RawValue& env, const RawValue& secret,
                                    const std::set<std::string>& withheld)
     : origin_(secret.origin), environment_(std::move(environment)), memory_(std::move(memory))
 {
+    std::size_t number = 0;
     for (const auto& item : env.items) {
+        ++number;
         const auto equals = item.find('=');
         const auto name = item.substr(0, equals);
         if (equals == std::string::npos || !is_variable_name(name) ||
             item.find('\0') != std::string::npos || !utf8::is_valid(item)) {
             throw Error(ErrorCode::invalid_argument,
-                        "env (" + env.origin + "): \"" + name + "\" is not of the form NAME=VALUE",
+                        "env (" + env.origin + "), entry " + std::to_string(number) +
+                            ": it is not of the form NAME=VALUE",
                         "NAME is of letters, digits and _, with no digit first; VALUE any UTF-8.");
         }
         plain_[name] = item.substr(equals + 1);
     }
+    number = 0;
     for (const auto& item : secret.items) {
-        add_secret(item, withheld);
+        add_secret(item, ++number, withheld);
     }
 }
 
-/// What stands behind the equals sign is not quoted: it may be the secret itself, by mistake.
-void CommandVariables::add_secret(const std::string& item, const std::set<std::string>& withheld)
+/// Nothing of what is mistyped is quoted: it may be the secret itself, by mistake.
+void CommandVariables::add_secret(const std::string& item, std::size_t number,
+                                  const std::set<std::string>& withheld)
 {
     constexpr std::string_view of_variable = "env:";
     constexpr std::string_view of_file = "file:";
@@ -115,9 +120,8 @@ void CommandVariables::add_secret(const std::string& item, const std::set<std::s
                                : value.starts_with(of_variable) && is_variable_name(source);
     if (!is_variable_name(name) || !is_source) {
         throw Error(ErrorCode::invalid_argument,
-                    "secret (" + origin_ +
-                        "): " + (is_variable_name(name) ? "that of " + name : std::string("one")) +
-                        " is not of the form NAME=env:VARIABLE or NAME=file:/PATH",
+                    "secret (" + origin_ + "), entry " + std::to_string(number) +
+                        ": it is not of the form NAME=env:VARIABLE or NAME=file:/PATH",
                     "A secret itself does not belong into settings: put it into a file that only "
                     "berth's user can read, or into a variable of the server.");
     }

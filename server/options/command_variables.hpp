@@ -5,6 +5,7 @@
 #include "server/options/toml_file.hpp"
 #include "tools/secret_mask.hpp"
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,7 +24,7 @@ class CommandVariables {
     /// `env`: NAME=VALUE each. `secret`: NAME=env:VARIABLE, of this process's environment, or
     /// NAME=file:/PATH. `memory`: of the session, shared with what was in force before. `withheld`:
     /// names of those of which commands have a placeholder. Throws Error(invalid_argument) that
-    /// names the setting's place, and quotes nothing behind the equals sign.
+    /// names the setting's place, and quotes nothing of a mistyped secret.
     CommandVariables(const RawValue& env, const RawValue& secret, Environment environment,
                      std::shared_ptr<SecretMemory> memory,
                      const std::set<std::string>& withheld = {});
@@ -58,7 +59,8 @@ class CommandVariables {
         bool is_withheld = false;
     };
 
-    void add_secret(const std::string& item, const std::set<std::string>& withheld);
+    void add_secret(const std::string& item, std::size_t number,
+                    const std::set<std::string>& withheld);
     void add_values(std::map<std::string, std::string>& values, bool withheld) const;
     [[nodiscard]] std::string value_of(const Source& secret) const;
 

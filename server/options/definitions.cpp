@@ -30,7 +30,7 @@ constexpr std::array table = {
     Definition{"filter.deny", Kind::list, "", 0, 0, "", false, "what it may not, though it be allowed; without ports on none"},
     Definition{"filter.intercept", Kind::boolean, "false", 0, 0, "", false, "the proxy opens TLS to the places that filter.secret names with https://, and to no other, with certificates of the session's own"},
     Definition{"filter.private", Kind::list, "", 0, 0, "", false, "ranges of loopback and of private networks that what is allowed may be in; else no address of theirs is reached"},
-    Definition{"filter.secret", Kind::list, "", 0, 0, "", false, "NAME=https://HOST (with filter.intercept) or NAME=http://HOST, with :PORT: the secret NAME goes to that place alone, put in by the proxy; commands have a placeholder of it"},
+    Definition{"filter.secret", Kind::list, "", 0, 0, "", false, "NAME=https://HOST (with filter.intercept) or NAME=http://HOST, with :PORT: the secret NAME goes to that place alone, put into header fields by the proxy, and with ? behind it into the address too; commands have a placeholder of it"},
     Definition{"glob.limit", Kind::number, "1000", 1, 100'000, "", false, "paths in a result"},
     Definition{"grep.limit", Kind::number, "250", 1, 100'000, "", false, "matches in a result"},
     Definition{"grep.line", Kind::number, "500", 20, 10'000, "", false, "characters shown of a line"},

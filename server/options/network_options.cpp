@@ -1,11 +1,12 @@
 #include "server/options/network_options.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/visible.hpp"
 #include "sandbox/filter/rules.hpp"
 #include "sandbox/filter/secret_rule.hpp"
 #include "server/options/profiles.hpp"
 
+#include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -87,7 +88,7 @@ void require_rules(std::string_view key, const RawValue& raw, sandbox::Network n
 /// placeholder.
 void require_usable(const filter::SecretRule& rule, const sandbox::Filter& network)
 {
-    const auto place = rule.place.to_text();
+    const auto place = rule.place.site();
     if (rule.place.is_tls && !network.intercept) {
         throw Error(ErrorCode::invalid_argument,
                     "the secret " + rule.name + " can never go to " + place +
@@ -132,16 +133,22 @@ void require_withheld(const Layers& layers, const sandbox::Filter& rules, sandbo
     for (const auto& item : layers.raw("secret").items) {
         known.insert(item.substr(0, item.find('=')));
     }
+    std::size_t number = 0;
     for (const auto& item : raw.items) {
+        ++number;
         try {
             const auto rule = filter::parse_secret_rule(item);
             if (!known.contains(rule.name)) {
-                throw Error(ErrorCode::invalid_argument, "there is no secret " + visible(rule.name),
+                throw Error(ErrorCode::invalid_argument,
+                            "what stands before its = is the name of no secret",
                             "Say where it comes from: secret = [\"NAME=file:/PATH\"].");
             }
             require_usable(rule, rules);
         } catch (const Error& error) {
-            throw Error(ErrorCode::invalid_argument, of + ": " + error.what(), error.hint());
+            // Not quoted: it may be the secret itself, by mistake.
+            throw Error(ErrorCode::invalid_argument,
+                        of + ", entry " + std::to_string(number) + ": " + error.what(),
+                        error.hint());
         }
     }
 }

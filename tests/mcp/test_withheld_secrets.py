@@ -106,10 +106,18 @@ class WithheldTest(unittest.TestCase):
         self.assertEqual(bearer["headers"]["Authorization"], f"Bearer {SECRET}")
         basic = self.sent(f"curl -sf -u \"me:$TOKEN\" {self.url}/a")["headers"]["Authorization"]
         self.assertEqual(basic, "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode())
-        query = self.sent(f"curl -sf {self.url}/a?key=$TOKEN")["path"]
-        self.assertEqual(query, "/a?key=Fp9-first%2Fvalue%20of%20the%20operator%27s")
         body = self.sent(f"curl -sf -d \"key=$TOKEN\" {self.url}/a")["body"]
         self.assertEqual(body, f"key={self.placeholder()}")  # what is stored there may be shown
+
+    def test_the_address_has_it_where_the_place_says_so(self):
+        address = f"{self.url}/a?key=$TOKEN"
+        (denial,) = self.run_in(f"curl -s {address}").data["denials"]
+        self.assertIn("in the address of the request", denial["reason"])
+        self.assertEqual(self.here.seen, [])
+        self.run_in(f"curl -sf {address}",
+                    self.start("--session", "v", BERTH_FILTER_SECRET=f"TOKEN={self.url}?"))
+        (request,) = self.here.seen
+        self.assertEqual(request["path"], "/a?key=Fp9-first%2Fvalue%20of%20the%20operator%27s")
 
     def test_clients_of_python_and_git_need_nothing_else(self):
         python = self.sent("python3 - <<'.'\nimport os, urllib.request as u\n"

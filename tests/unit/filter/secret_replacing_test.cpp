@@ -14,8 +14,8 @@ using filter::SecretBook;
 namespace {
 
 struct OneSecret : SecretBook {
-    explicit OneSecret(const std::string& value)
-        : SecretBook({{.name = "TOKEN", .placeholder = "PLACE", .places = {"http://a.example"}}})
+    explicit OneSecret(const std::string& value, const std::string& place = "http://a.example")
+        : SecretBook({{.name = "TOKEN", .placeholder = "PLACE", .places = {place}}})
     {
         set("TOKEN", value);
     }
@@ -47,7 +47,7 @@ bool has(const std::string& text, const std::string& part)
 
 TEST_CASE("a value takes the place of its placeholder in fields, Basic credentials and the address")
 {
-    const OneSecret book("s3 cr/t");
+    const OneSecret book("s3 cr/t", "http://a.example?");
     const auto text =
         put(book,
             get("a.example", "Authorization: Bearer PLACE\r\nX-Two: PLACE,PLACE\r\nPLACE: name\r\n",
@@ -82,6 +82,29 @@ TEST_CASE("to any other place a placeholder does not go, and it is told why")
         CHECK_FALSE(put(book, get(host, "X: other\r\n")).denial);
     }
     CHECK(put(book, get("a.example", "X: PLACE\r\n"), /*is_tls=*/true).denial);
+}
+
+TEST_CASE("the address of a request has a value only where its place says so")
+{
+    const OneSecret book("s3cret");
+    for (const std::string path : {"/?key=PLACE", "/botPLACE/me", "/aPLACE?b"}) {
+        CAPTURE(path);
+        const auto got = put(book, get("a.example", "X: PLACE\r\n", path));
+        REQUIRE(got.denial);
+        CHECK(got.denial->kind == "secret");
+        CHECK(has(got.denial->reason, "in the address of the request, where no value is put"));
+        CHECK(has(got.denial->remedy, "filter.secret"));
+        CHECK_FALSE(has(got.denial->reason + got.denial->remedy, "s3cret"));
+    }
+    const OneSecret other("s3cret", "http://b.example?");
+    CHECK(put(other, get("a.example", "", "/?key=PLACE")).denial);
+    // Either of two entries for one place may allow it.
+    SecretBook both({{.name = "TOKEN",
+                      .placeholder = "PLACE",
+                      .places = {"http://a.example?", "http://a.example", "http://b.example"}}});
+    both.set("TOKEN", "s3cret");
+    CHECK(has(put(both, get("a.example", "", "/?key=PLACE")).head, "GET /?key=s3cret "));
+    CHECK(put(both, get("b.example", "", "/?key=PLACE")).denial);
 }
 
 TEST_CASE("a value is with its own place alone, even among the replacements")

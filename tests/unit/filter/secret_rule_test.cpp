@@ -25,14 +25,42 @@ TEST_CASE("where a secret may go")
     CHECK(filter::parse_secret_place("HTTP://a.example:80").to_text() == "http://a.example");
 }
 
+TEST_CASE("a place takes the value in its address only where it says so")
+{
+    CHECK_FALSE(filter::parse_secret_place("https://a.example").takes_address);
+    const auto place = filter::parse_secret_place("https://a.example:444?");
+    CHECK(place.takes_address);
+    CHECK(place.is({.name = "a.example", .address = {}, .port = 444}, true));
+    CHECK(place.to_text() == "https://a.example:444?");
+    CHECK(place.site() == "https://a.example:444");
+}
+
 TEST_CASE("a place that is none, or wider than one host, is refused")
 {
-    for (const std::string text :
-         {"", "TOKEN", "=http://a.example", "T=a.example", "T=ftp://a.example", "T=http://",
-          "T=http://*", "T=http://*.example.com", "T=http://a.example/", "T=http://a.example/x",
-          "T=http://u@a.example", "T=http://a.example?q",
-          "T=http://a.example:", "T=http://a.example:0", "T=http://a.example:80:80",
-          "T=http://127.1", "T=http://a.example."}) {
+    for (const std::string text : {"",
+                                   "TOKEN",
+                                   "=http://a.example",
+                                   "T=a.example",
+                                   "T=ftp://a.example",
+                                   "T=http://",
+                                   "T=http://*",
+                                   "T=http://*.example.com",
+                                   "T=http://a.example/",
+                                   "T=http://a.example/x",
+                                   "T=http://u@a.example",
+                                   "T=http://a.example?q",
+                                   "T=http://a.example??",
+                                   "T=http://?",
+                                   "T=hunter2",
+                                   "hunter2",
+                                   "hunter2=",
+                                   "T=https://u:hunter2@a.example",
+                                   "hunter2=x://a",
+                                   "T=http://a.example:",
+                                   "T=http://a.example:0",
+                                   "T=http://a.example:80:80",
+                                   "T=http://127.1",
+                                   "T=http://a.example."}) {
         CAPTURE(text);
         try {
             (void)filter::parse_secret_rule(text);
@@ -40,6 +68,8 @@ TEST_CASE("a place that is none, or wider than one host, is refused")
         } catch (const Error& error) {
             CHECK(error.code() == ErrorCode::invalid_argument);
             CHECK_FALSE(error.hint().empty());
+            // It may be the secret itself, by mistake.
+            CHECK(std::string(error.what()).find("hunter2") == std::string::npos);
         }
     }
 }

@@ -98,7 +98,8 @@ TEST_CASE("a secret that could never be put in, or would go to commands after al
     bench.file("network = \"host\"\n" + secret + "[filter]\n" + place);
     CHECK(has(bench.refusal(), "the network is host"));
     CHECK(has(refusal(filtered + "backend = \"e2b\"\n", place), "the backend is e2b"));
-    CHECK(has(refusal(filtered, "secret = [\"OTHER=http://a.example\"]\n"), "no secret OTHER"));
+    CHECK(
+        has(refusal(filtered, "secret = [\"OTHER=http://a.example\"]\n"), "the name of no secret"));
     CHECK(has(refusal(filtered, "secret = [\"TOKEN=http://b.example\"]\n"),
               "can never go to http://b.example"));
     CHECK(has(refusal(filtered, "secret = [\"TOKEN=http://a.example:81\"]\n"), "not its port"));
@@ -108,6 +109,15 @@ TEST_CASE("a secret that could never be put in, or would go to commands after al
     CHECK(has(bench.refusal(), "can never go to https://a.example"));
     CHECK(refusal(filtered, "intercept = true\n" + over_tls).empty());
     CHECK(has(refusal(filtered, "secret = [\"TOKEN=a.example\"]\n"), "is no place of a secret"));
+    CHECK(refusal(filtered, "secret = [\"TOKEN=http://a.example?\"]\n").empty());
+    for (const std::string entry : {"TOKEN=hunter2", "hunter2", "hunter2=http://a.example"}) {
+        CAPTURE(entry);
+        const auto text =
+            refusal(filtered, "secret = [\"TOKEN=http://a.example\", \"" + entry + "\"]\n");
+        CHECK(has(text, "filter.secret ("));
+        CHECK(has(text, "), entry 2: "));
+        CHECK_FALSE(has(text, "hunter2")); // it may be the secret itself, by mistake
+    }
 }
 
 TEST_CASE("rules of a network that nobody asks for ask for nothing")

@@ -85,7 +85,7 @@ TEST_CASE("env is names and values")
     for (const char* wrong : {"A", "=1", "1A=1", "A B=1", "A.B=1"}) {
         CAPTURE(wrong);
         bench.given.values["env"] = {.items = {wrong}, .origin = "flag --env"};
-        CHECK(has(bench.refusal(), "is not of the form NAME=VALUE"));
+        CHECK(has(bench.refusal(), "env (flag --env), entry 1: it is not of the form NAME=VALUE"));
     }
     bench.given.values["env"].items = {"A_1=x=y", "B="};
     CHECK(bench.make().tools.command_variables() ==
