@@ -28,14 +28,6 @@ bool is_token(std::string_view text)
     });
 }
 
-bool is_field_text(std::string_view text)
-{
-    return std::ranges::all_of(text, [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte == '\t' || (byte >= ' ' && byte != 0x7F);
-    });
-}
-
 std::string_view without_blanks(std::string_view text)
 {
     constexpr std::string_view blanks = " \t";
@@ -51,18 +43,6 @@ std::string_view take_line(std::string_view& text)
     const auto line = text.substr(0, end);
     text.remove_prefix(end + line_end.size());
     return line;
-}
-
-Field read_field(std::string_view line)
-{
-    const auto colon = line.find(':');
-    if (colon == std::string_view::npos || !is_token(line.substr(0, colon)) ||
-        !is_field_text(line)) {
-        throw BadRequest{.status = 400, .reason = "a header field cannot be read"};
-    }
-    return {.name = std::string(line.substr(0, colon)),
-            .key = in_small_letters(line.substr(0, colon)),
-            .value = std::string(without_blanks(line.substr(colon + 1)))};
 }
 
 /// HOST[:PORT], IPv6 in brackets.
@@ -214,6 +194,26 @@ Request plain_request(Read read)
 }
 
 } // namespace
+
+bool is_field_text(std::string_view text)
+{
+    return std::ranges::all_of(text, [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte == '\t' || (byte >= ' ' && byte != 0x7F);
+    });
+}
+
+Request::Field read_field(std::string_view line)
+{
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos || !is_token(line.substr(0, colon)) ||
+        !is_field_text(line)) {
+        throw BadRequest{.status = 400, .reason = "a header field cannot be read"};
+    }
+    return {.name = std::string(line.substr(0, colon)),
+            .key = in_small_letters(line.substr(0, colon)),
+            .value = std::string(without_blanks(line.substr(colon + 1)))};
+}
 
 std::size_t end_of_head(std::string_view bytes) noexcept
 {

@@ -34,7 +34,7 @@ struct Request {
     std::string authority; ///< of the target, as it was sent
     /// What the server gets: none that is of this connection alone, nor Host.
     std::vector<Field> fields;
-    /// Bytes of the body behind the head; nothing: its end is not known (chunked).
+    /// Bytes of the body behind the head; nothing: it is chunked.
     std::optional<std::uint64_t> body = 0;
 };
 
@@ -43,6 +43,12 @@ struct BadRequest {
     unsigned status = 400;
     std::string reason;
 };
+
+/// Blanks, tabs, and what is no control character.
+[[nodiscard]] bool is_field_text(std::string_view text);
+
+/// A line of a head, or of what is behind the last chunk, without its end. Throws BadRequest.
+[[nodiscard]] Request::Field read_field(std::string_view line);
 
 /// Where the head ends, behind its empty line; npos: not yet.
 [[nodiscard]] std::size_t end_of_head(std::string_view bytes) noexcept;

@@ -10,8 +10,14 @@ std::string_view phrase_of(unsigned status)
     switch (status) {
     case denied_status:
         return "Forbidden";
+    case 405:
+        return "Method Not Allowed";
+    case 421:
+        return "Misdirected Request";
     case head_too_large:
         return "Request Header Fields Too Large";
+    case 501:
+        return "Not Implemented";
     case bad_gateway:
         return "Bad Gateway";
     case gateway_timeout:

@@ -8,13 +8,18 @@
 
 namespace berth::filter {
 
+protocol::Denial denial_of(const BadRequest& bad)
+{
+    return {.kind = "request",
+            .target = "",
+            .reason = "the proxy does not take a request: " + bad.reason,
+            .remedy = "Give the address as https://NAME/ or http://NAME/, with a name of the DNS "
+                      "or an IP address in its usual form."};
+}
+
 void refuse(const Hearing& client, const Service& service, const BadRequest& bad)
 {
-    service.reporter.tell({.kind = "request",
-                           .target = "",
-                           .reason = "the proxy does not take a request: " + bad.reason,
-                           .remedy = "Give the address as https://NAME/ or http://NAME/, with a "
-                                     "name of the DNS or an IP address in its usual form."});
+    service.reporter.tell(denial_of(bad));
     client.say(page(bad.status, bad.reason));
 }
 
@@ -32,17 +37,15 @@ void forward(Request request, Hearing& client, Stream& server, bool is_tls, cons
         refuse(client, service, std::move(*denial));
         return;
     }
-    const auto head = head_of(request);
-    auto most = request.body;
-    if (most) {
-        *most += head.size();
+    auto denial = relay({.client = client.stream(),
+                         .server = server,
+                         .head = head_of(request),
+                         .from_client = client.take_all(),
+                         .body = Body(request.body),
+                         .tunnel = nullptr});
+    if (denial) {
+        service.reporter.tell(std::move(*denial));
     }
-    // Of one request nothing is looked at any more that a denial could come of.
-    (void)relay({.client = client.stream(),
-                 .server = server,
-                 .from_client = head + client.take_all(),
-                 .most_from_client = most,
-                 .tunnel = nullptr});
 }
 
 } // namespace berth::filter

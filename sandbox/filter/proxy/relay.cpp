@@ -1,12 +1,13 @@
 #include "sandbox/filter/proxy/relay.hpp"
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/filter/proxy/forwarding.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include <poll.h>
@@ -25,9 +26,13 @@ constexpr std::chrono::seconds patience_with_hello{30};
 /// One direction.
 class Flow {
   public:
-    Flow(Stream& from, Stream& to, std::string pending, std::optional<std::uint64_t> most)
-        : from_(from), to_(to), pending_(std::move(pending)), most_(most)
+    /// `head`: goes before all that comes, and is not of the body.
+    Flow(Stream& from, Stream& to, std::string head, std::string_view pending,
+         std::optional<Body> body)
+        : from_(from), to_(to), pending_(std::move(head)), body_(std::move(body)),
+          counted_(pending_.size())
     {
+        pending_ += pending;
         limit();
     }
 
@@ -39,6 +44,13 @@ class Flow {
     [[nodiscard]] bool wants_output() const noexcept { return !held_ && !pending_.empty(); }
 
     [[nodiscard]] bool is_done() const noexcept { return ended_ && pending_.empty(); }
+
+    /// Whoever sends has said that he is at his end, whether or not more of him was wanted.
+    [[nodiscard]] bool has_heard_end() const noexcept { return heard_end_; }
+
+    void hear_end() noexcept { heard_end_ = true; }
+
+    [[nodiscard]] bool has_moved() const noexcept { return moved_; }
 
     [[nodiscard]] const std::string& pending() const noexcept { return pending_; }
 
@@ -55,11 +67,11 @@ class Flow {
             pending_.append(buffer.data(), size);
             limit();
         } else if (outcome == Stream::Outcome::ended) {
-            ended_ = true;
+            ended_ = heard_end_ = true;
             finish();
         } else if (outcome == Stream::Outcome::cut) {
             // What came goes on, but not as if it were all: whoever gets it hears no end either.
-            ended_ = true;
+            ended_ = heard_end_ = true;
             cut_ = true;
         }
         return outcome != Stream::Outcome::broken;
@@ -71,6 +83,7 @@ class Flow {
         if (outcome != Stream::Outcome::moved) {
             return outcome == Stream::Outcome::later;
         }
+        moved_ = true;
         pending_.erase(0, size);
         finish();
         return true;
@@ -82,19 +95,16 @@ class Flow {
     /// What is more than may go on is none of this request's.
     void limit()
     {
-        if (!most_) {
+        if (!body_) {
             return;
         }
-        const auto fresh = pending_.size() - counted_;
-        const auto taken = std::min<std::uint64_t>(fresh, *most_);
-        *most_ -= taken;
-        pending_.resize(counted_ + taken);
+        pending_.resize(counted_ + body_->take(std::string_view(pending_).substr(counted_)));
         counted_ = pending_.size();
-        ended_ = ended_ || *most_ == 0;
-        limited_ = *most_ == 0;
+        limited_ = body_->is_done();
+        ended_ = ended_ || limited_;
     }
 
-    /// The end of a side is passed on; of a request that is over by its length it is none.
+    /// The end of a side is passed on; of a request that is over it is none.
     void finish()
     {
         counted_ = pending_.size();
@@ -106,10 +116,12 @@ class Flow {
     Stream& from_;
     Stream& to_;
     std::string pending_;
-    std::optional<std::uint64_t> most_;
-    std::size_t counted_ = 0; ///< of pending_, against most_
+    std::optional<Body> body_;
+    std::size_t counted_; ///< of pending_, by body_
     bool held_ = false;
     bool ended_ = false;
+    bool heard_end_ = false;
+    bool moved_ = false;
     bool limited_ = false;
     bool cut_ = false;
 };
@@ -124,6 +136,27 @@ short events_of(const Flow& reads, const Flow& writes)
 pollfd waiting_for(const Stream& stream, short events)
 {
     return {events == 0 ? -1 : stream.descriptor(), stream.events(events), 0};
+}
+
+/// A client that has sent what it may is still looked after: one that has gone would keep its place
+/// among the session's connections for as long as its server is silent.
+pollfd waiting_for_client(const Stream& client, const Flow& up, const Flow& down)
+{
+    const short events = events_of(up, down);
+    if (!up.is_done()) {
+        return waiting_for(client, events);
+    }
+    const int end = up.has_heard_end() ? 0 : POLLRDHUP;
+    return {client.descriptor(), static_cast<short>(client.events(events) | end), 0};
+}
+
+/// Nobody is there any more who could be answered.
+bool has_gone(Flow& up, short happened)
+{
+    if (up.is_done() && (happened & POLLRDHUP) != 0) {
+        up.hear_end();
+    }
+    return up.is_done() && (happened & (POLLHUP | POLLERR)) != 0;
 }
 
 bool has_more(const Flow& reads, const Stream& stream)
@@ -152,18 +185,14 @@ std::optional<protocol::Denial> decide(Flow& up, const Target& target)
     return std::move(verdict.denial);
 }
 
-} // namespace
-
-std::optional<protocol::Denial> relay(Relayed relayed)
+std::optional<protocol::Denial> run(const Relayed& relayed, Flow& up, Flow& down)
 {
-    auto& [client, server, from_client, most_from_client, tunnel] = relayed;
-    Flow up(client, server, std::move(from_client), most_from_client);
-    Flow down(server, client, {}, std::nullopt);
-    up.set_held(tunnel != nullptr);
+    const auto& client = relayed.client;
+    const auto& server = relayed.server;
     Deadline hello;
     for (;;) {
-        if (tunnel != nullptr) {
-            if (auto denial = decide(up, *tunnel)) {
+        if (relayed.tunnel != nullptr) {
+            if (auto denial = decide(up, *relayed.tunnel)) {
                 return denial;
             }
         }
@@ -175,10 +204,10 @@ std::optional<protocol::Denial> relay(Relayed relayed)
         if (down.is_done()) {
             return std::nullopt; // nobody answers any more what is still to be sent
         }
-        const auto silence = Deadline::after(up.is_done() && !most_from_client
+        const auto silence = Deadline::after(up.is_done() && up.has_heard_end()
                                                  ? std::chrono::nanoseconds(patience_without_client)
                                                  : std::chrono::nanoseconds(longest_silence));
-        std::array<pollfd, 2> waiting{waiting_for(client, events_of(up, down)),
+        std::array<pollfd, 2> waiting{waiting_for_client(client, up, down),
                                       waiting_for(server, events_of(down, up))};
         const bool is_ready = has_more(up, client) || has_more(down, server);
         const int count = ::poll(waiting.data(), waiting.size(),
@@ -186,10 +215,29 @@ std::optional<protocol::Denial> relay(Relayed relayed)
         if ((count == 0 && !is_ready) || (count < 0 && errno != EINTR)) {
             return std::nullopt;
         }
-        if (count >= 0 && (!move(up, down, client, waiting[0].revents) ||
-                           !move(down, up, server, waiting[1].revents))) {
+        if (count >= 0 &&
+            (has_gone(up, waiting[0].revents) || !move(up, down, client, waiting[0].revents) ||
+             !move(down, up, server, waiting[1].revents))) {
             return std::nullopt;
         }
+    }
+}
+
+} // namespace
+
+std::optional<protocol::Denial> relay(Relayed relayed)
+{
+    Flow up(relayed.client, relayed.server, std::move(relayed.head), relayed.from_client,
+            std::move(relayed.body));
+    Flow down(relayed.server, relayed.client, {}, {}, std::nullopt);
+    up.set_held(relayed.tunnel != nullptr);
+    try {
+        return run(relayed, up, down);
+    } catch (const BadRequest& bad) {
+        if (!down.has_moved()) {
+            throw;
+        }
+        return denial_of(bad); // a page in the middle of an answer would be a part of it
     }
 }
 

@@ -1,12 +1,13 @@
 #pragma once
 
+#include "sandbox/filter/body.hpp"
 #include "sandbox/filter/proxy/stream.hpp"
 #include "sandbox/filter/rules.hpp"
 #include "sandbox/protocol/messages.hpp"
 
-#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace berth::filter {
 
@@ -14,16 +15,19 @@ namespace berth::filter {
 struct Relayed {
     Stream& client;
     Stream& server;
+    std::string head;        ///< of a request, as it goes to the server
     std::string from_client; ///< has come already
-    /// So much more goes to the server, nothing after that; nothing: until the client's end.
-    std::optional<std::uint64_t> most_from_client;
+    /// Of a request: what goes to the server behind the head, and nothing after that. Of nothing:
+    /// all until the client's end.
+    std::optional<Body> body;
     /// Of a tunnel: the target as it was asked for. What the client sends is held back until it is
     /// known where it goes.
     const Target* tunnel = nullptr;
 };
 
-/// Until either is done, or silent for too long. Returns why a tunnel was cut; the client has been
-/// told nothing of it by then.
+/// Until either is done, or silent for too long. Returns why it was cut; the client has been told
+/// nothing of it by then. Throws BadRequest for a body that cannot be read to its end, while the
+/// client has no part of an answer.
 [[nodiscard]] std::optional<protocol::Denial> relay(Relayed relayed);
 
 /// Why a tunnel may not go on with these first bytes of its client; `undecided` where more of them

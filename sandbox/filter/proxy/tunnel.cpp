@@ -74,8 +74,9 @@ void Tunnel::pass()
 {
     auto denial = relay({.client = client_.stream(),
                          .server = server_,
+                         .head = {},
                          .from_client = client_.take_all(),
-                         .most_from_client = std::nullopt,
+                         .body = std::nullopt,
                          .tunnel = &target_});
     if (denial) {
         cut(std::move(*denial));

@@ -1,11 +1,15 @@
 // The head of a request to the proxy of a filtered network, and the rules it is judged by.
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/filter/body.hpp"
 #include "sandbox/filter/request.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/target.hpp"
 
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -35,6 +39,28 @@ void check(const Request& request)
                     count(berth::filter::head_of(request), "\r\nConnection: close\r\n") == 1,
                 "with one host, and nothing after it");
     }
+}
+
+/// Where a body in chunks ends must not depend on the pieces that it comes in.
+void check_body(std::string_view bytes)
+{
+    std::size_t at_once = 0;
+    bool is_done = false;
+    try {
+        berth::filter::Body whole(std::nullopt);
+        at_once = whole.take(bytes);
+        is_done = whole.is_done();
+    } catch (const berth::filter::BadRequest& bad) {
+        require(bad.status == 400 && !bad.reason.empty(), "a body is wrong");
+        return;
+    }
+    require(is_done || at_once == bytes.size(), "a body goes on until its end");
+    berth::filter::Body slow(std::nullopt);
+    std::size_t taken = 0;
+    for (const char each : bytes) {
+        taken += slow.take(std::string_view(&each, 1));
+    }
+    require(taken == at_once && slow.is_done() == is_done, "a body ends where it ends");
 }
 
 /// What a rule says of names and ports must not depend on how it is written.
@@ -70,6 +96,7 @@ BERTH_FUZZ_TARGET(proxy_request)
             require(bad.status >= 400 && bad.status < 600 && !bad.reason.empty(),
                     "a request is wrong");
         }
+        check_body(bytes.substr(end));
     }
     check_rule(rule.substr(0, rule.find('\n')));
 }

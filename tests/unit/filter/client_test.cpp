@@ -161,6 +161,48 @@ TEST_CASE("a plain request goes on without what follows it")
                                 "\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
 }
 
+TEST_CASE("what follows a body in chunks does not go on, and what is no chunk neither")
+{
+    const auto head = [](const OneServer& server) {
+        return "POST http://" + server.address() +
+               "/a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+    };
+    OneServer server("HTTP/1.1 200 OK\r\n\r\n");
+    const std::string body = "2\r\nok\r\n0\r\n\r\n";
+    const auto got =
+        served(open_loopback(), head(server) + body + "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    CHECK(got.answer == "HTTP/1.1 200 OK\r\n\r\n");
+    CHECK(got.denied.empty());
+    CHECK(server.heard() == "POST /a HTTP/1.1\r\nHost: " + server.address() +
+                                "\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                                body);
+    OneServer other("");
+    const auto bad = served(open_loopback(), head(other) + "2\r\nokGET / HTTP/1.1\r\n");
+    CHECK(bad.answer.starts_with("HTTP/1.1 400 Bad Request\r\n"));
+    CHECK(bad.denied == "request");
+    CHECK(other.heard().empty());
+}
+
+TEST_CASE("a client that has gone keeps no place, though its server says nothing")
+{
+    const auto [silent, address] = listening_on_loopback();
+    const auto port = std::to_string(ntohs(address.sin_port));
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    UniqueFd mine(ends[0]);
+    const std::string said = "GET http://127.0.0.1:" + port + "/ HTTP/1.1\r\n\r\n";
+    REQUIRE(::send(mine.get(), said.data(), said.size(), 0) == static_cast<ssize_t>(said.size()));
+    mine.reset();
+    const auto rules = open_loopback();
+    const SecretBook secrets({});
+    const Reporter reporter(-1);
+    berth::filter::serve_client(UniqueFd(ends[1]),
+                                {.rules = rules, .secrets = secrets, .reporter = reporter});
+    // It would return after hours else.
+    const UniqueFd server(::accept(silent.get(), nullptr, nullptr));
+    CHECK(received(server.get()).starts_with("GET / HTTP/1.1\r\n"));
+}
+
 TEST_CASE("a secret goes to its own place, and elsewhere not even its placeholder")
 {
     OneServer server("HTTP/1.1 200 OK\r\n\r\n");
@@ -204,7 +246,17 @@ TEST_CASE(
     of_third.set("TOKEN", "s3cret");
     const auto got = served(open_loopback(), get(third.address(), server.address()), of_third);
     CHECK(got.denied == "request");
+    CHECK(got.answer.find("HTTP/1.1 421 Misdirected Request\r\n") != std::string::npos);
     CHECK(third.heard().empty());
+    OneServer fourth("");
+    SecretBook of_fourth(
+        {{.name = "TOKEN", .placeholder = "PLACE", .places = {"http://" + fourth.address()}}});
+    of_fourth.set("TOKEN", "s3cret");
+    const auto traced =
+        served(open_loopback(),
+               "TRACE http://" + fourth.address() + "/ HTTP/1.1\r\nX: PLACE\r\n\r\n", of_fourth);
+    CHECK(traced.answer.starts_with("HTTP/1.1 405 Method Not Allowed\r\n"));
+    CHECK(fourth.heard().empty());
 }
 
 TEST_CASE("SOCKS")
