@@ -17,10 +17,27 @@ namespace berth::filter {
 
 /// What OpenSSL moves bytes by: a socket of which some were read already.
 struct TlsStream::Socket {
+    /// Records of handshakes behind the first one. Keys are changed, and tickets sent, every few
+    /// gigabytes; but each makes work here, and whoever sends nothing else never has to stop:
+    /// OpenSSL, which reads on until there is something to tell, counts none of them.
+    static constexpr unsigned most_handshakes = 100;
+
     int descriptor = -1;
     std::string received;
     std::size_t taken = 0; ///< of those
     bool has_ended = false;
+    unsigned handshakes = 0;
+
+    /// Of each record its header comes by; in TLS 1.3, where that says nothing, what kind it is.
+    static void look(int is_sent, int /*version*/, int kind, const void* bytes, std::size_t size,
+                     SSL* tls, void* data)
+    {
+        const bool tells = kind == SSL3_RT_HEADER || kind == SSL3_RT_INNER_CONTENT_TYPE;
+        if (is_sent == 0 && tells && size > 0 && ::SSL_is_init_finished(tls) == 1 &&
+            *static_cast<const unsigned char*>(bytes) == SSL3_RT_HANDSHAKE) {
+            ++static_cast<Socket*>(data)->handshakes;
+        }
+    }
 
     static Socket& of(BIO* bio) { return *static_cast<Socket*>(::BIO_get_data(bio)); }
 
@@ -37,6 +54,9 @@ struct TlsStream::Socket {
         auto& socket = of(bio);
         const auto room = static_cast<std::size_t>(size);
         ::BIO_clear_retry_flags(bio);
+        if (socket.handshakes > most_handshakes) {
+            return -1;
+        }
         if (const auto left = socket.received.size() - socket.taken; left > 0) {
             const auto count = std::min(left, room);
             std::copy_n(socket.received.data() + socket.taken, count, to);
@@ -94,8 +114,8 @@ void FreeTls::operator()(SSL* tls) const noexcept
 }
 
 TlsStream::TlsStream(Tls tls, int socket, std::string received)
-    : socket_(std::make_unique<Socket>(
-          Socket{.descriptor = socket, .received = std::move(received), .taken = 0})),
+    : socket_(
+          std::make_unique<Socket>(Socket{.descriptor = socket, .received = std::move(received)})),
       tls_(std::move(tls))
 {
     BIO* const bio = ::BIO_new(Socket::method());
@@ -105,6 +125,8 @@ TlsStream::TlsStream(Tls tls, int socket, std::string received)
     ::BIO_set_data(bio, socket_.get());
     ::BIO_set_init(bio, 1);
     ::SSL_set_bio(tls_.get(), bio, bio);
+    ::SSL_set_msg_callback(tls_.get(), &Socket::look);
+    (void)::SSL_ctrl(tls_.get(), SSL_CTRL_SET_MSG_CALLBACK_ARG, 0, socket_.get());
 }
 
 TlsStream::~TlsStream() = default;

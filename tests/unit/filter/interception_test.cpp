@@ -3,6 +3,7 @@
 #include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
+#include <openssl/ssl.h>
 
 #include <array>
 #include <chrono>
@@ -42,7 +43,9 @@ struct Sides {
             ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
         }
         const auto deadline = Deadline::after(std::chrono::seconds(10));
-        as_client.emplace(trusting.as_client(target(asked)), sockets[0].get(), "");
+        auto tls = trusting.as_client(target(asked));
+        client = tls.get();
+        as_client.emplace(std::move(tls), sockets[0].get(), "");
         as_server.emplace(server.as_server(target(asked)), sockets[1].get(), "");
         std::thread other([&] { server_said = as_server->shake_hands(deadline); });
         client_said = as_client->shake_hands(deadline);
@@ -56,6 +59,7 @@ struct Sides {
     std::string file = directory / "authority.pem";
     Interception server;
     std::array<UniqueFd, 2> sockets;
+    SSL* client = nullptr;
     std::optional<TlsStream> as_client;
     std::optional<TlsStream> as_server;
     std::string client_said;
@@ -122,6 +126,28 @@ TEST_CASE("an end of TLS is told from a connection that was cut")
         CHECK(received(*sides.as_client, last) == "words");
         CHECK(last == (says_so ? Stream::Outcome::ended : Stream::Outcome::cut));
     }
+}
+
+TEST_CASE("keys may be changed, but not without end")
+{
+    Sides sides({target("a.example")}, "a.example");
+    REQUIRE(sides.client_said.empty());
+    auto last = Stream::Outcome::later;
+    std::string heard;
+    for (int i = 0; i < 50; ++i) {
+        REQUIRE(::SSL_key_update(sides.client, SSL_KEY_UPDATE_REQUESTED) == 1);
+        REQUIRE(sides.as_client->send("x").size == 1);
+        heard += received(*sides.as_server, last);
+    }
+    CHECK(heard == std::string(50, 'x'));
+    CHECK(last == Stream::Outcome::later);
+    for (int i = 0; i < 100 && last == Stream::Outcome::later; ++i) {
+        REQUIRE(::SSL_key_update(sides.client, SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
+        REQUIRE(sides.as_client->send("x").size == 1);
+        heard += received(*sides.as_server, last);
+    }
+    CHECK(last == Stream::Outcome::broken);
+    CHECK(heard.size() <= 101);
 }
 
 TEST_CASE("certificates that cannot be read stop a proxy")
