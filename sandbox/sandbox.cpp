@@ -265,15 +265,19 @@ bool Sandbox::retire()
     }
 }
 
-std::map<std::string, std::string>
-Sandbox::placeholders(const std::map<std::string, std::string>& withheld)
+Sandbox::Values Sandbox::placeholders(const std::function<Values()>& withheld)
 {
-    if (withheld.empty()) {
+    if (!withheld) {
         return {};
     }
-    machine_->bring_secrets(withheld);
-    std::map<std::string, std::string> placeholders;
-    for (const auto& [name, value] : withheld) {
+    Values placeholders;
+    const std::lock_guard lock(bringing_);
+    const auto values = withheld();
+    if (values.empty()) {
+        return {};
+    }
+    machine_->bring_secrets(values);
+    for (const auto& [name, value] : values) {
         placeholders.emplace(name, placeholder_of(token_, name));
     }
     return placeholders;

@@ -121,10 +121,13 @@ class Sandbox {
     /// speaks; one that is too old for any call ends.
     [[nodiscard]] bool retire();
 
+    using Values = std::map<std::string, std::string>;
+
     /// For commands that follow: brings the values of secrets that they must not have to what puts
     /// them in on the way out, and returns what they have in their place, by name. Empty of none.
-    [[nodiscard]] std::map<std::string, std::string>
-    placeholders(const std::map<std::string, std::string>& withheld);
+    /// `withheld` reads them (not called by two at once, so that of two calls none brings an older
+    /// value behind a newer one); what it throws comes out; empty: there are none.
+    [[nodiscard]] Values placeholders(const std::function<Values()>& withheld);
 
     /// `printed`: for a request with `progress`; a guest of an earlier release never calls it.
     /// `receipt`: filled for a request with `acknowledge`, which may not go without; it has the
@@ -261,6 +264,7 @@ class Sandbox {
     std::atomic<std::chrono::milliseconds> rests_after_ = std::chrono::milliseconds(0);
     std::atomic<bool> attends_ = false;
     std::atomic<bool> left_ = false;              ///< leave(): it does not attend again
+    std::mutex bringing_;                         ///< of the values of secrets
     std::mutex attending_mutex_;                  ///< guards what follows
     std::unique_ptr<GuestConnection> attending_;  ///< never used
     BootClock::time_point attend_again_;          ///< when it is looked after next

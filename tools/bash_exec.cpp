@@ -261,11 +261,10 @@ Result BashExec::run(Context& context, const Args& args)
     asked.progress = wanted_progress(context);
     asked.acknowledge = true;
     context.time = std::chrono::milliseconds(asked.background ? 0 : asked.timeout);
-    const auto withheld = context.settings.withheld_secrets ? context.settings.withheld_secrets()
-                                                            : std::map<std::string, std::string>();
     sandbox::Receipt receipt;
     const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
-        for (const auto& [name, placeholder] : sandbox.placeholders(withheld)) {
+        for (const auto& [name, placeholder] :
+             sandbox.placeholders(context.settings.withheld_secrets)) {
             if (!args.env.contains(name)) { // whoever calls may say another value
                 asked.environment.insert_or_assign(name, placeholder);
             }

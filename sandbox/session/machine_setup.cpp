@@ -131,9 +131,7 @@ std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup, const std::sto
         const auto left = std::max<std::chrono::milliseconds>(setup.timeout - passed(),
                                                               std::chrono::milliseconds(1));
         auto request = request_for(command, setup, left);
-        if (setup.withheld) {
-            request.environment.merge(sandbox.placeholders(setup.withheld()));
-        }
+        request.environment.merge(sandbox.placeholders(setup.withheld));
         const auto reply = run(sandbox, request, stop);
         require_success(reply, command, setup);
     }
