@@ -84,6 +84,14 @@ std::uint64_t cpu_shares(std::uint64_t quota)
     return std::clamp<std::uint64_t>(quota * one / whole, 2, 262'144);
 }
 
+void weigh_disk(const std::string& session, std::uint64_t quota)
+{
+    constexpr std::uint64_t most_of_bfq = 1000; // io.weight has the bounds of cpu.weight
+    const auto weight = cpu_weight(quota);
+    try_write(session + "/io.weight", std::to_string(weight));
+    try_write(session + "/io.bfq.weight", std::to_string(std::min(weight, most_of_bfq)));
+}
+
 std::uint64_t guest_quota(std::uint64_t commands)
 {
     return std::max(commands, whole);

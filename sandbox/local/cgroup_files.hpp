@@ -34,6 +34,10 @@ bool try_write(const std::string& path, std::string_view value);
 [[nodiscard]] std::uint64_t cpu_weight(std::uint64_t quota);
 [[nodiscard]] std::uint64_t cpu_shares(std::uint64_t quota);
 
+/// The same of the disk, in v2, where the controller is enabled and what queues for the disk knows
+/// weights: io.cost (io.weight), or the scheduler BFQ with a file of its own.
+void weigh_disk(const std::string& session, std::uint64_t quota);
+
 /// The guest searches files for the session, so it may take as much CPU time as a command; at least
 /// one whole processor, because all calls wait for it.
 [[nodiscard]] std::uint64_t guest_quota(std::uint64_t commands);

@@ -137,6 +137,7 @@ void find_v2(CgroupLayout& layout, const Hierarchy& hierarchy, const std::string
                                 controllers.empty() ? 0 : controllers.find_last_not_of('\n') + 1);
     layout.v2_controllers =
         has_word(list, "memory", ' ') && has_word(list, "pids", ' ') && has_word(list, "cpu", ' ');
+    layout.v2_io = layout.v2_controllers && has_word(list, "io", ' ');
 }
 
 std::string find_v1(const std::map<std::string, Hierarchy>& mounts,

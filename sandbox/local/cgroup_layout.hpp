@@ -14,6 +14,8 @@ namespace berth::local {
 struct CgroupLayout {
     std::string v2_base;
     bool v2_controllers = false;
+    /// And io, which is not always delegated: nothing depends on it.
+    bool v2_io = false;
     /// False under the mount option nsdelegate: a new cgroup namespace has its root at the guest's
     /// own cgroup, and the kernel would not let the guest start commands in their cgroups beside
     /// it.

@@ -109,6 +109,7 @@ bool set_cpus(const std::string& session, double cpus)
     // Not among the limits that are told: what a session has beside others.
     try_write(session + "/cpu.weight", std::to_string(cgroup::cpu_weight(quota)));
     try_write(session + "/cpu.shares", std::to_string(cgroup::cpu_shares(quota)));
+    cgroup::weigh_disk(session, quota);
     return set(session + "/cmds", quota) && set(session + "/guest", cgroup::guest_quota(quota));
 }
 

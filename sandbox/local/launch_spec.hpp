@@ -180,6 +180,7 @@ struct CgroupSpec {
     std::string name;
     std::string v2_base;
     bool v2_controllers = false; ///< limits are set in v2, else in the v1 hierarchies below
+    bool v2_io = false;          ///< and a weight for the disk
     bool new_namespace = false;  ///< with a cgroup namespace of its own
     V1Bases v1;
     std::uint64_t memory = 0; ///< bytes, of all commands together
@@ -204,6 +205,7 @@ struct CgroupSpec {
         field(10, self.pids);
         field(11, self.cpu_quota);
         field(12, self.v1.freezer);
+        field(13, self.v2_io);
     }
 };
 

@@ -73,6 +73,7 @@ CgroupSpec cgroup_spec(const CgroupLayout& layout, const sandbox::Limits& limits
     CgroupSpec spec;
     spec.v2_base = layout.v2_base;
     spec.v2_controllers = layout.v2_controllers;
+    spec.v2_io = layout.v2_io;
     spec.new_namespace = layout.namespace_fits;
     spec.v1 = layout.v1;
     spec.memory = limits.memory;

@@ -29,10 +29,11 @@ void give(const std::string& path, const LaunchSpec& spec)
     }
 }
 
-void enable_controllers(const std::string& path)
+/// `io`: with that of the disk.
+void enable_controllers(const std::string& path, bool io = false)
 {
     const std::string file = path + "/cgroup.subtree_control";
-    if (try_write(file, "+memory +pids +cpu")) {
+    if (try_write(file, io ? "+memory +pids +cpu +io" : "+memory +pids +cpu")) {
         return;
     }
     for (const std::string_view controller : {"+memory", "+pids", "+cpu"}) {
@@ -98,6 +99,9 @@ void Cgroups::limit_guest()
         write(guest + "/memory.max", std::to_string(spec_.guest_memory));
         limit_cpu(guest, cgroup::guest_quota(spec_.cpu_quota));
         try_write(session_ + "/cpu.weight", std::to_string(cgroup::cpu_weight(spec_.cpu_quota)));
+        if (spec_.v2_io) {
+            cgroup::weigh_disk(session_, spec_.cpu_quota);
+        }
     }
 }
 
@@ -113,12 +117,12 @@ void Cgroups::limit(const CgroupSpec& other)
 void Cgroups::make_guest()
 {
     if (spec_.v2_controllers) {
-        enable_controllers(spec_.v2_base);
+        enable_controllers(spec_.v2_base, spec_.v2_io);
     }
     session_ = cgroup::make_session_directory(spec_.v2_base, spec_);
     const std::string guest = session_ + "/guest";
     if (spec_.v2_controllers) {
-        enable_controllers(spec_.v2_base + "/berth");
+        enable_controllers(spec_.v2_base + "/berth", spec_.v2_io);
         enable_controllers(session_);
     }
     make_directory(guest);

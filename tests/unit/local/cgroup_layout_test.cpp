@@ -28,6 +28,7 @@ TEST_CASE("v2 with all controllers is all that is needed")
     const auto root = find_cgroups(host.path(), /*privileged=*/true);
     CHECK(root.v2_base == host.path() + "/cg");
     CHECK(root.v2_controllers);
+    CHECK(root.v2_io);
     CHECK_FALSE(root.namespace_fits);
     CHECK(root.v1.memory.empty());
     CHECK(root.limits_cpu());
@@ -36,8 +37,15 @@ TEST_CASE("v2 with all controllers is all that is needed")
     CHECK(user.v2_base == host.path() + "/cg/user.slice/a.scope");
     // No cpu controller was delegated: all or nothing.
     CHECK_FALSE(user.v2_controllers);
+    CHECK_FALSE(user.v2_io);
     CHECK(user.kills());
     CHECK_FALSE(user.limits_memory());
+
+    // As systemd delegates them to users.
+    add_v2(host, "cg/user.slice/a.scope", "cpu memory pids");
+    const auto delegated = find_cgroups(host.path(), /*privileged=*/false);
+    CHECK(delegated.v2_controllers);
+    CHECK_FALSE(delegated.v2_io);
 }
 
 TEST_CASE("a hybrid host has v2 to kill and v1 to limit")

@@ -39,6 +39,8 @@ struct Host {
         tree.add("s/cmds/cpu.max", "x");
         tree.add("s/guest/cpu.max", "x");
         tree.add("s/cpu.weight", "x");
+        tree.add("s/io.weight", "x");
+        tree.add("s/io.bfq.weight", "x");
     }
 
     [[nodiscard]] berth::sandbox::ChangedLimits change() const
@@ -64,6 +66,19 @@ TEST_SUITE("local/cgroup_limits")
         CHECK(host.read("s/cmds/cpu.max") == "50000 100000");
         CHECK(host.read("s/guest/cpu.max") == "100000 100000"); // a whole processor at least
         CHECK(host.read("s/cpu.weight") == "50"); // which is all it has of a full host
+        CHECK(host.read("s/io.weight") == "50");
+        CHECK(host.read("s/io.bfq.weight") == "50");
+    }
+
+    TEST_CASE("the weights of v2 keep to the kernel's bounds")
+    {
+        Host host;
+        host.v2();
+        host.limits.cpus = 200;
+        (void)host.change();
+        CHECK(host.read("s/cpu.weight") == "10000");
+        CHECK(host.read("s/io.weight") == "10000");
+        CHECK(host.read("s/io.bfq.weight") == "1000");
     }
 
     TEST_CASE("not below what is used, for which the kernel would kill; the cache is not used")

@@ -165,6 +165,9 @@ TEST_CASE("of a host that has too few processors a session has what its own are 
         if (const auto facts = facts_with(bench, cpus)) {
             const auto weight = limit(*facts, "cpu.weight", "cpu.shares");
             CHECK(std::string(expected).find(weight) != std::string::npos);
+            // Where the kernel has it.
+            const auto of_disk = limit(*facts, "io.weight", "none");
+            CHECK((of_disk == "none" || of_disk == "default " + weight));
         }
     }
 }
