@@ -53,6 +53,8 @@ struct Filter {
     std::vector<std::string> secrets{};
     /// TLS to the places of secrets with https:// is opened; else there is none among them.
     bool intercept = false;
+    /// Bytes that a machine may send; 0: as many as it likes.
+    std::uint64_t max_sent = 0;
 
     friend bool operator==(const Filter&, const Filter&) = default;
 };

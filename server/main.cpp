@@ -62,13 +62,13 @@ void check_filter(const Options& options)
     if (options.sessions.network != berth::sandbox::Network::filtered) {
         return;
     }
-    const auto& [allow, deny, inner, secrets, intercept] = options.sessions.filter; // no secrets
+    const auto& rules = options.sessions.filter; // of which none is a secret there
     const auto check = [&](std::string_view key, const berth::sandbox::Filter& part) {
         check_setting(options, key, [&] { (void)berth::e2b::outbound_of(part); });
     };
-    check("filter.private", {.allow = {}, .deny = {}, .inner = inner});
-    check("filter.allow", {.allow = allow, .deny = {}, .inner = {}});
-    check("filter.deny", {.allow = allow, .deny = deny, .inner = {}});
+    check("filter.private", {.allow = {}, .deny = {}, .inner = rules.inner});
+    check("filter.allow", {.allow = rules.allow, .deny = {}, .inner = {}});
+    check("filter.deny", {.allow = rules.allow, .deny = rules.deny, .inner = {}});
 }
 
 /// At the start, and when the settings have changed: else the first call would be the first to say

@@ -87,6 +87,9 @@ std::string filter_text(const session::SessionFacts& facts)
     }
     std::string text = joined(facts.filter.allow);
     text += facts.filter.deny.empty() ? "" : "; never " + joined(facts.filter.deny);
+    text += facts.filter.max_sent == 0
+                ? ""
+                : "; " + std::to_string(facts.filter.max_sent) + " bytes may be sent";
     text += facts.filter.secrets.empty()
                 ? ""
                 : "; put in by the proxy where a request has their placeholder: " +
@@ -97,11 +100,10 @@ std::string filter_text(const session::SessionFacts& facts)
 void add_filter(json& data, const session::SessionFacts& facts)
 {
     if (facts.network == sandbox::Network::filtered) {
-        data["filter"] = {{"allow", facts.filter.allow},
-                          {"deny", facts.filter.deny},
-                          {"private", facts.filter.inner},
-                          {"secret", facts.filter.secrets},
-                          {"intercept", facts.filter.intercept}};
+        data["filter"] = {
+            {"allow", facts.filter.allow},         {"deny", facts.filter.deny},
+            {"private", facts.filter.inner},       {"secret", facts.filter.secrets},
+            {"intercept", facts.filter.intercept}, {"max_sent", facts.filter.max_sent}};
     }
 }
 

@@ -78,6 +78,8 @@ struct Policy {
     std::vector<WithheldSecret> secrets;
     /// Who certifies the servers to which TLS is opened, a file; empty: whom the host trusts.
     std::string certificates;
+    /// Bytes that all its connections together may send; 0: as many as they like.
+    std::uint64_t max_sent = 0;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -89,6 +91,7 @@ struct Policy {
         field(5, self.server);
         field(6, self.secrets);
         field(7, self.certificates);
+        field(8, self.max_sent);
     }
 };
 

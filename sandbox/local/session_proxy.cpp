@@ -100,7 +100,8 @@ SessionProxy start_session_proxy(const std::string& program, const sandbox::Mach
                                 .user = user,
                                 .server = ::geteuid(),
                                 .secrets = withheld_of(spec),
-                                .certificates = certificates};
+                                .certificates = certificates,
+                                .max_sent = spec.filter.max_sent};
     UniqueFd secrets;
     if (!policy.secrets.empty()) {
         secrets = listen_unix(secrets_socket_of(socket_path));

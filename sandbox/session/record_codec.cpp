@@ -39,6 +39,7 @@ json encode_conditions(const Conditions& made)
              {{"allow", made.filter.allow},
               {"deny", made.filter.deny},
               {"intercept", made.filter.intercept},
+              {"max_sent", made.filter.max_sent},
               {"private", made.filter.inner},
               {"secret", made.filter.secrets}}},
             {"path_policy", made.path_policy},
@@ -94,6 +95,7 @@ Conditions decode_conditions(const json& value)
         filter->at("deny").get_to(made.filter.deny);
         filter->at("private").get_to(made.filter.inner);
         made.filter.intercept = filter->value("intercept", false);
+        made.filter.max_sent = filter->value("max_sent", made.filter.max_sent);
         made.filter.secrets = filter->value("secret", made.filter.secrets); // earlier: none
     }
     value.at("path_policy").get_to(made.path_policy);

@@ -80,12 +80,13 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 {
     const auto& wanted = settings.limits;
     const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 25> same{{
+    const std::array<std::pair<std::string_view, bool>, 26> same{{
         {"e2b.allow_out", settings.outbound.allow == made.outbound.allow},
         {"e2b.deny_out", settings.outbound.deny == made.outbound.deny},
         {"filter.allow", settings.filter.allow == made.filter.allow},
         {"filter.deny", settings.filter.deny == made.filter.deny},
         {"filter.intercept", settings.filter.intercept == made.filter.intercept},
+        {"filter.max_sent", settings.filter.max_sent == made.filter.max_sent},
         {"filter.private", settings.filter.inner == made.filter.inner},
         {"filter.secret", settings.filter.secrets == made.filter.secrets},
         {"local.cpus", wanted.cpus == limits.cpus},
@@ -120,10 +121,9 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 
 bool need_another(const Settings& settings, const Conditions& made)
 {
-    constexpr std::array<std::string_view, 9> fixed{
-        "filter.intercept", "filter.allow",  "filter.deny",
-        "filter.private",   "filter.secret", "mount",
-        "network",          "path_policy",   "template"};
+    constexpr std::array<std::string_view, 10> fixed{
+        "filter.intercept", "filter.allow", "filter.deny", "filter.max_sent", "filter.private",
+        "filter.secret",    "mount",        "network",     "path_policy",     "template"};
     const auto keys = differences(settings, made);
     return !excess(settings, made).empty() ||
            std::find_first_of(keys.begin(), keys.end(), fixed.begin(), fixed.end()) != keys.end();
@@ -163,7 +163,9 @@ bool reaches_more(const Conditions& made, const Conditions& wanted)
     if (made.network != wanted.network || made.network != sandbox::Network::filtered) {
         return made.network > wanted.network;
     }
-    return !has_all(made.filter.allow, wanted.filter.allow) ||
+    const auto most = [](std::uint64_t sent) { return sent - 1; }; // of 0: more than any
+    return most(made.filter.max_sent) > most(wanted.filter.max_sent) ||
+           !has_all(made.filter.allow, wanted.filter.allow) ||
            !has_all(wanted.filter.deny, made.filter.deny) ||
            !has_all(made.filter.inner, wanted.filter.inner) ||
            !has_all(made.filter.secrets, wanted.filter.secrets);

@@ -29,6 +29,7 @@ constexpr std::array table = {
     Definition{"filter.allow", Kind::list, "", 0, 0, "", false, "names, addresses and ranges that a sandbox may reach with --network filtered, each with its ports: example.com, *.example.com:443, 203.0.113.0/24:8000-8100; without ports 80 and 443"},
     Definition{"filter.deny", Kind::list, "", 0, 0, "", false, "what it may not, though it be allowed; without ports on none"},
     Definition{"filter.intercept", Kind::boolean, "false", 0, 0, "", false, "the proxy opens TLS to the places that filter.secret names with https://, and to no other, with certificates of the session's own"},
+    Definition{"filter.max_sent", Kind::bytes, "0", 0, 1024 * gibibyte, "", false, "what a machine may send to its filtered network; 0: not limited"},
     Definition{"filter.private", Kind::list, "", 0, 0, "", false, "ranges of loopback and of private networks that what is allowed may be in; else no address of theirs is reached"},
     Definition{"filter.secret", Kind::list, "", 0, 0, "", false, "NAME=https://HOST (with filter.intercept) or NAME=http://HOST, with :PORT: the secret NAME goes to that place alone, put into header fields by the proxy, and with ? behind it into the address too; commands have a placeholder of it"},
     Definition{"glob.limit", Kind::number, "1000", 1, 100'000, "", false, "paths in a result"},

@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 19> of_tools{
 };
 
 /// What session::with_later() takes.
-constexpr std::array<std::string_view, 32> of_machines{
+constexpr std::array<std::string_view, 33> of_machines{
     "allowed_mount_roots",
     "default_workspace",
     "e2b.allow_out",
@@ -46,6 +46,7 @@ constexpr std::array<std::string_view, 32> of_machines{
     "filter.allow",
     "filter.deny",
     "filter.intercept",
+    "filter.max_sent",
     "filter.private",
     "filter.secret",
     "local.cpus",

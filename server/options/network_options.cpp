@@ -153,6 +153,21 @@ void require_withheld(const Layers& layers, const sandbox::Filter& rules, sandbo
     }
 }
 
+void require_counted(const Layers& layers, const sandbox::Filter& rules, sandbox::Network network)
+{
+    const bool is_e2b = layers.choice("backend") == "e2b";
+    if (rules.max_sent > 0 &&
+        (network == sandbox::Network::host || (network == sandbox::Network::filtered && is_e2b))) {
+        throw Error(
+            ErrorCode::invalid_argument,
+            "filter.max_sent (" + layers.raw("filter.max_sent").origin +
+                ") is kept by the proxy of a filtered network on this host alone, and " +
+                (is_e2b ? "the backend is e2b, where berth has none" : "the network is host"),
+            std::string(is_e2b ? "Use --backend local" : "Say --network filtered") +
+                ", or leave it out.");
+    }
+}
+
 /// The rules of a filtered network. Of none, as a flag may say, they mean nothing.
 sandbox::Filter pick_filter(const Layers& layers, const Given& given, sandbox::Network network)
 {
@@ -160,7 +175,8 @@ sandbox::Filter pick_filter(const Layers& layers, const Given& given, sandbox::N
                            .deny = layers.raw("filter.deny").items,
                            .inner = layers.raw("filter.private").items,
                            .secrets = layers.raw("filter.secret").items,
-                           .intercept = layers.boolean("filter.intercept")};
+                           .intercept = layers.boolean("filter.intercept"),
+                           .max_sent = layers.integer<std::uint64_t>("filter.max_sent")};
     if (given.only_looks) {
         return filter;
     }
@@ -168,6 +184,7 @@ sandbox::Filter pick_filter(const Layers& layers, const Given& given, sandbox::N
         require_rules(key, layers.raw(key), network);
     }
     require_withheld(layers, filter, network);
+    require_counted(layers, filter, network);
     if (network != sandbox::Network::filtered) {
         return {};
     }

@@ -5,6 +5,7 @@
 #include "sandbox/filter/proxy/dialler.hpp"
 #include "sandbox/filter/proxy/forwarding.hpp"
 #include "sandbox/filter/proxy/hearing.hpp"
+#include "sandbox/filter/proxy/send_allowance.hpp"
 #include "sandbox/filter/proxy/tunnel.hpp"
 #include "sandbox/filter/request.hpp"
 #include "sandbox/filter/socks.hpp"
@@ -45,6 +46,7 @@ class Client {
     void serve_http();
     void serve_request(Request request);
     void serve_socks();
+    [[nodiscard]] std::optional<protocol::Denial> spent(const Target& target) const;
 
     const UniqueFd socket_;
     const Service& service_;
@@ -63,8 +65,21 @@ void Client::serve_http()
     }
 }
 
+/// Before a connection that nothing could be sent over.
+std::optional<protocol::Denial> Client::spent(const Target& target) const
+{
+    const auto* const allowance = service_.allowance;
+    return allowance != nullptr && allowance->is_spent()
+               ? std::optional(allowance->denial(target.to_text()))
+               : std::nullopt;
+}
+
 void Client::serve_request(Request request)
 {
+    if (auto denial = spent(request.target)) {
+        refuse(hearing_, service_, std::move(*denial));
+        return;
+    }
     auto dialled = dial(service_.rules, request.target);
     if (dialled.denial) {
         refuse(hearing_, service_, std::move(*dialled.denial));
@@ -105,9 +120,10 @@ void Client::serve_socks()
         hearing_.say(socks::answer(wanted.refusal));
         return;
     }
-    auto dialled = dial(service_.rules, *wanted.target);
-    if (dialled.denial) {
-        service_.reporter.tell(std::move(*dialled.denial));
+    auto denial = spent(*wanted.target);
+    auto dialled = denial ? Dialled() : dial(service_.rules, *wanted.target);
+    if (denial || dialled.denial) {
+        service_.reporter.tell(std::move(denial ? *denial : *dialled.denial));
         hearing_.say(socks::answer(socks::Reply::not_allowed));
         return;
     }

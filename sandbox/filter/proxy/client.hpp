@@ -8,6 +8,7 @@
 namespace berth::filter {
 
 class Interception;
+class SendAllowance;
 
 /// What connections of a session are served by. Outlives them.
 struct Service {
@@ -16,6 +17,8 @@ struct Service {
     const Reporter& reporter;
     /// Null: TLS is opened to no place.
     const Interception* interception = nullptr;
+    /// Null: the session may send as much as it likes.
+    SendAllowance* allowance = nullptr;
 };
 
 /// Serves one connection of the sandbox to its end: HTTP, CONNECT or SOCKS 5, as its first byte

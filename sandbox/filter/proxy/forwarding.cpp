@@ -37,14 +37,17 @@ void forward(Request request, Hearing& client, Stream& server, bool is_tls, cons
         refuse(client, service, std::move(*denial));
         return;
     }
-    auto denial = relay({.client = client.stream(),
-                         .server = server,
-                         .head = head_of(request),
-                         .from_client = client.take_all(),
-                         .body = Body(request.body),
-                         .tunnel = nullptr});
-    if (denial) {
-        service.reporter.tell(std::move(*denial));
+    auto end = relay({.client = client.stream(),
+                      .server = server,
+                      .head = head_of(request),
+                      .from_client = client.take_all(),
+                      .body = Body(request.body),
+                      .target = request.target,
+                      .allowance = service.allowance});
+    if (end.denial && !end.answered) {
+        refuse(client, service, std::move(*end.denial));
+    } else if (end.denial) {
+        service.reporter.tell(std::move(*end.denial));
     }
 }
 

@@ -31,11 +31,12 @@ constexpr std::size_t longest_question = 1500;
 class Session {
   public:
     Session(const SessionSockets& sockets, const Rules& rules, const SecretBook& secrets,
-            const Interception* interception, int control) noexcept
+            const Interception* interception, SendAllowance* allowance, int control) noexcept
         : sockets_(sockets), reporter_(control), service_{.rules = rules,
                                                           .secrets = secrets,
                                                           .reporter = reporter_,
-                                                          .interception = interception},
+                                                          .interception = interception,
+                                                          .allowance = allowance},
           freed_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))
     {
         if (!freed_) {
@@ -146,9 +147,10 @@ SessionSockets receive_sockets(int control)
 }
 
 void serve_session(int control, const SessionSockets& sockets, const Rules& rules,
-                   const SecretBook& secrets, const Interception* interception) noexcept
+                   const SecretBook& secrets, const Interception* interception,
+                   SendAllowance* allowance) noexcept
 {
-    Session session(sockets, rules, secrets, interception, control);
+    Session session(sockets, rules, secrets, interception, allowance, control);
     for (;;) {
         const int connections = session.has_room() ? sockets.connections.get() : -1;
         std::array<pollfd, 4> waiting{{{control, POLLIN, 0},

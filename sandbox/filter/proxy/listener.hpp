@@ -9,6 +9,8 @@
 
 namespace berth::filter {
 
+class SendAllowance;
+
 /// Connections of a session at once; one more waits until another ends.
 inline constexpr std::size_t most_clients = 256;
 
@@ -24,9 +26,9 @@ struct SessionSockets {
 
 /// Serves them, each connection by a thread, and ends the process when the guest has ended: what it
 /// was given is in use by these threads to the last.
-/// `interception`: may be null.
+/// `interception`, `allowance`: as those of Service.
 [[noreturn]] void serve_session(int control, const SessionSockets& sockets, const Rules& rules,
-                                const SecretBook& secrets,
-                                const Interception* interception) noexcept;
+                                const SecretBook& secrets, const Interception* interception,
+                                SendAllowance* allowance) noexcept;
 
 } // namespace berth::filter

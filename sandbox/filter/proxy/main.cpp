@@ -9,6 +9,7 @@
 #include "sandbox/filter/proxy/interception.hpp"
 #include "sandbox/filter/proxy/listener.hpp"
 #include "sandbox/filter/proxy/secret_intake.hpp"
+#include "sandbox/filter/proxy/send_allowance.hpp"
 #include "sandbox/filter/rules.hpp"
 #include "sandbox/filter/secret_book.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -72,6 +73,7 @@ void run()
     const auto interception =
         opened.empty() ? nullptr
                        : std::make_unique<filter::Interception>(opened, policy.certificates);
+    filter::SendAllowance allowance(policy.max_sent);
     const UniqueFd intake(secrets.is_empty() ? -1 : filter::secrets_fd);
     if (::fcntl(filter::control_fd, F_SETFD, FD_CLOEXEC) != 0) {
         throw_errno("take the control socket");
@@ -89,7 +91,8 @@ void run()
     if (intake) {
         std::thread([&] { filter::take_secrets(intake.get(), policy.server, secrets); }).detach();
     }
-    filter::serve_session(filter::control_fd, sockets, rules, secrets, interception.get());
+    filter::serve_session(filter::control_fd, sockets, rules, secrets, interception.get(),
+                          policy.max_sent > 0 ? &allowance : nullptr);
 }
 
 } // namespace

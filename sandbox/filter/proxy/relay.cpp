@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/filter/proxy/forwarding.hpp"
+#include "sandbox/filter/proxy/send_allowance.hpp"
 
 #include <array>
 #include <cerrno>
@@ -23,15 +24,19 @@ constexpr std::chrono::minutes patience_without_client{2};
 /// For the rest of a ClientHello that has begun.
 constexpr std::chrono::seconds patience_with_hello{30};
 
+/// There is more to be sent than may be.
+struct Spent {};
+
 /// One direction.
 class Flow {
   public:
     /// `head`: goes before all that comes, and is not of the body.
     Flow(Stream& from, Stream& to, std::string head, std::string_view pending,
-         std::optional<Body> body)
+         std::optional<Body> body, SendAllowance* allowance)
         : from_(from), to_(to), pending_(std::move(head)), body_(std::move(body)),
-          counted_(pending_.size())
+          allowance_(allowance), counted_(pending_.size())
     {
+        pay(counted_);
         pending_ += pending;
         limit();
     }
@@ -95,13 +100,20 @@ class Flow {
     /// What is more than may go on is none of this request's.
     void limit()
     {
-        if (!body_) {
-            return;
+        if (body_) {
+            pending_.resize(counted_ + body_->take(std::string_view(pending_).substr(counted_)));
+            limited_ = body_->is_done();
+            ended_ = ended_ || limited_;
         }
-        pending_.resize(counted_ + body_->take(std::string_view(pending_).substr(counted_)));
+        pay(pending_.size() - counted_);
         counted_ = pending_.size();
-        limited_ = body_->is_done();
-        ended_ = ended_ || limited_;
+    }
+
+    void pay(std::size_t bytes) const
+    {
+        if (allowance_ != nullptr && !allowance_->take(bytes)) {
+            throw Spent();
+        }
     }
 
     /// The end of a side is passed on; of a request that is over it is none.
@@ -117,7 +129,8 @@ class Flow {
     Stream& to_;
     std::string pending_;
     std::optional<Body> body_;
-    std::size_t counted_; ///< of pending_, by body_
+    SendAllowance* allowance_;
+    std::size_t counted_; ///< of pending_, by these
     bool held_ = false;
     bool ended_ = false;
     bool heard_end_ = false;
@@ -191,8 +204,8 @@ std::optional<protocol::Denial> run(const Relayed& relayed, Flow& up, Flow& down
     const auto& server = relayed.server;
     Deadline hello;
     for (;;) {
-        if (relayed.tunnel != nullptr) {
-            if (auto denial = decide(up, *relayed.tunnel)) {
+        if (relayed.is_tunnel) {
+            if (auto denial = decide(up, relayed.target)) {
                 return denial;
             }
         }
@@ -225,19 +238,23 @@ std::optional<protocol::Denial> run(const Relayed& relayed, Flow& up, Flow& down
 
 } // namespace
 
-std::optional<protocol::Denial> relay(Relayed relayed)
+Relayed::End relay(Relayed relayed)
 {
-    Flow up(relayed.client, relayed.server, std::move(relayed.head), relayed.from_client,
-            std::move(relayed.body));
-    Flow down(relayed.server, relayed.client, {}, {}, std::nullopt);
-    up.set_held(relayed.tunnel != nullptr);
+    Flow down(relayed.server, relayed.client, {}, {}, std::nullopt, nullptr);
     try {
-        return run(relayed, up, down);
+        Flow up(relayed.client, relayed.server, std::move(relayed.head), relayed.from_client,
+                std::move(relayed.body), relayed.allowance);
+        up.set_held(relayed.is_tunnel);
+        auto denial = run(relayed, up, down);
+        return {.denial = std::move(denial), .answered = down.has_moved()};
     } catch (const BadRequest& bad) {
         if (!down.has_moved()) {
             throw;
         }
-        return denial_of(bad); // a page in the middle of an answer would be a part of it
+        return {.denial = denial_of(bad), .answered = true};
+    } catch (const Spent&) {
+        return {.denial = relayed.allowance->denial(relayed.target.to_text()),
+                .answered = down.has_moved()};
     }
 }
 

@@ -11,6 +11,8 @@
 
 namespace berth::filter {
 
+class SendAllowance;
+
 /// What is relayed between a client and the server that was dialled for it.
 struct Relayed {
     Stream& client;
@@ -20,15 +22,21 @@ struct Relayed {
     /// Of a request: what goes to the server behind the head, and nothing after that. Of nothing:
     /// all until the client's end.
     std::optional<Body> body;
-    /// Of a tunnel: the target as it was asked for. What the client sends is held back until it is
-    /// known where it goes.
-    const Target* tunnel = nullptr;
+    const Target& target; ///< as it was asked for
+    /// What the client sends is held back until it is known where it goes.
+    bool is_tunnel = false;
+    SendAllowance* allowance = nullptr; ///< null: of any size
+
+    struct End {
+        std::optional<protocol::Denial> denial; ///< why it was cut
+        bool answered = false;                  ///< the client has a part of an answer
+    };
 };
 
-/// Until either is done, or silent for too long. Returns why it was cut; the client has been told
-/// nothing of it by then. Throws BadRequest for a body that cannot be read to its end, while the
-/// client has no part of an answer.
-[[nodiscard]] std::optional<protocol::Denial> relay(Relayed relayed);
+/// Until either is done, or silent for too long. The client has been told nothing of a denial by
+/// then. Throws BadRequest for a body that cannot be read to its end, while the client has no part
+/// of an answer.
+[[nodiscard]] Relayed::End relay(Relayed relayed);
 
 /// Why a tunnel may not go on with these first bytes of its client; `undecided` where more of them
 /// are to come. Over port 443 nothing but TLS goes, and TLS goes nowhere but to the name that was

@@ -72,14 +72,16 @@ class Tunnel {
 
 void Tunnel::pass()
 {
-    auto denial = relay({.client = client_.stream(),
-                         .server = server_,
-                         .head = {},
-                         .from_client = client_.take_all(),
-                         .body = std::nullopt,
-                         .tunnel = &target_});
-    if (denial) {
-        cut(std::move(*denial));
+    auto end = relay({.client = client_.stream(),
+                      .server = server_,
+                      .head = {},
+                      .from_client = client_.take_all(),
+                      .body = std::nullopt,
+                      .target = target_,
+                      .is_tunnel = true,
+                      .allowance = service_.allowance});
+    if (end.denial) {
+        cut(std::move(*end.denial));
     }
 }
 

@@ -1,6 +1,7 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/filter/proxy/client.hpp"
 #include "sandbox/filter/proxy/listener.hpp"
+#include "sandbox/filter/proxy/send_allowance.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "tests/unit/filter/hello.hpp"
 
@@ -23,6 +24,7 @@ using berth::UniqueFd;
 using berth::filter::Reporter;
 using berth::filter::Rules;
 using berth::filter::SecretBook;
+using berth::filter::SendAllowance;
 
 namespace {
 
@@ -95,7 +97,7 @@ struct Served {
 
 /// Of a client that says this and nothing more.
 Served served(const Rules& rules, const std::string& said,
-              const SecretBook& secrets = SecretBook({}))
+              const SecretBook& secrets = SecretBook({}), SendAllowance* allowance = nullptr)
 {
     std::array<int, 2> ends{};
     std::array<int, 2> control{};
@@ -107,8 +109,9 @@ Served served(const Rules& rules, const std::string& said,
     REQUIRE(::send(mine.get(), said.data(), said.size(), 0) == static_cast<ssize_t>(said.size()));
     ::shutdown(mine.get(), SHUT_WR);
     const Reporter reporter(telling.get());
-    berth::filter::serve_client(UniqueFd(ends[1]),
-                                {.rules = rules, .secrets = secrets, .reporter = reporter});
+    berth::filter::serve_client(
+        UniqueFd(ends[1]),
+        {.rules = rules, .secrets = secrets, .reporter = reporter, .allowance = allowance});
     Served served{.answer = received(mine.get()), .denied = {}};
     std::array<char, 4096> buffer{};
     for (ssize_t size = 0;
@@ -181,6 +184,41 @@ TEST_CASE("what follows a body in chunks does not go on, and what is no chunk ne
     CHECK(bad.answer.starts_with("HTTP/1.1 400 Bad Request\r\n"));
     CHECK(bad.denied == "request");
     CHECK(other.heard().empty());
+}
+
+TEST_CASE("a session sends as many bytes as it may, and then nothing")
+{
+    SendAllowance allowance(500);
+    const auto post = [&](const OneServer& to, std::size_t size) {
+        return served(open_loopback(),
+                      "POST http://" + to.address() + "/ HTTP/1.1\r\nContent-Length: " +
+                          std::to_string(size) + "\r\n\r\n" + std::string(size, 'x'),
+                      SecretBook({}), &allowance);
+    };
+    OneServer first("HTTP/1.1 200 OK\r\n\r\n");
+    CHECK(post(first, 300).denied.empty());
+    CHECK(first.heard().ends_with(std::string(300, 'x')));
+    CHECK_FALSE(allowance.is_spent());
+    for (int i = 0; i < 2; ++i) { // by what it sends, and before anything is
+        OneServer server("");
+        const auto got = post(server, 300);
+        CHECK(got.answer.starts_with("HTTP/1.1 403 Forbidden\r\n"));
+        CHECK(got.answer.find("500 bytes") != std::string::npos);
+        CHECK(got.denied == "bytes");
+        CHECK(server.heard().empty());
+        CHECK(allowance.is_spent());
+    }
+    SendAllowance of_tunnel(5);
+    OneServer server("a greeting");
+    const auto got =
+        served(open_loopback(), "CONNECT " + server.address() + " HTTP/1.1\r\n\r\nSSH-2.0-x\r\n",
+               SecretBook({}), &of_tunnel);
+    CHECK(got.denied == "bytes");
+    CHECK(server.heard().empty());
+    const std::string socks("\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x09", 13);
+    const auto denied = served(open_loopback(), socks, SecretBook({}), &of_tunnel);
+    CHECK(denied.answer == std::string("\x05\x00\x05\x02\x00\x01\0\0\0\0\0\0", 12));
+    CHECK(denied.denied == "bytes");
 }
 
 TEST_CASE("a client that has gone keeps no place, though its server says nothing")
@@ -315,7 +353,8 @@ TEST_CASE("a proxy ends with its guest, whatever its threads are at")
             .connections = std::move(listener),
             .names = UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0))};
         const berth::filter::SecretBook secrets{{}};
-        berth::filter::serve_session(proxys.get(), sockets, open_loopback(), secrets, nullptr);
+        berth::filter::serve_session(proxys.get(), sockets, open_loopback(), secrets, nullptr,
+                                     nullptr);
     }
     // Each of these is read by a thread, which waits for the rest of a request.
     std::vector<UniqueFd> clients;

@@ -29,6 +29,7 @@ TEST_SUITE("session/settings")
             {"filter.allow", [](Settings& settings) { settings.filter.allow = {"pypi.org"}; }},
             {"filter.deny", [](Settings& settings) { settings.filter.deny = {"pypi.org"}; }},
             {"filter.intercept", [](Settings& settings) { settings.filter.intercept = true; }},
+            {"filter.max_sent", [](Settings& settings) { settings.filter.max_sent = 1; }},
             {"filter.private", [](Settings& settings) { settings.filter.inner = {"10.0.0.1"}; }},
             {"filter.secret",
              [](Settings& settings) { settings.filter.secrets = {"T=http://a.example"}; }},
@@ -144,6 +145,15 @@ TEST_SUITE("session/settings")
         CHECK(excess(settings, made) == other);
         made.filter = {.allow = {"a.example"}, .deny = {"c.example"}, .inner = {"10.0.0.0/8"}};
         CHECK(excess(settings, made) == other);
+        made.filter = settings.filter;
+        made.filter.max_sent = 10;
+        CHECK(excess(settings, made).empty());
+        settings.filter.max_sent = 5;
+        CHECK(excess(settings, made) == other);
+        made.filter.max_sent = 0;
+        CHECK(excess(settings, made) == other);
+        made.filter.max_sent = 5;
+        CHECK(excess(settings, made).empty());
         settings.network = Network::none;
         CHECK(excess(settings, made) == std::vector<std::string>{"--network filtered"});
         settings.network = Network::host;

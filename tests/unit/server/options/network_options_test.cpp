@@ -120,6 +120,21 @@ TEST_CASE("a secret that could never be put in, or would go to commands after al
     }
 }
 
+TEST_CASE("how much may be sent is kept by a proxy of this host's alone")
+{
+    Bench bench;
+    const std::string rules = "[filter]\nallow = [\"a.example\"]\nmax_sent = \"10MiB\"\n";
+    bench.file("network = \"filtered\"\n" + rules);
+    CHECK(bench.make().sessions.filter.max_sent == 10 * 1024 * 1024);
+    bench.file("network = \"none\"\n" + rules);
+    CHECK(bench.make().sessions.filter.max_sent == 0);
+    bench.file("backend = \"e2b\"\nnetwork = \"filtered\"\n" + rules);
+    CHECK(has(bench.refusal(), "the backend is e2b"));
+    bench.file("network = \"host\"\n[filter]\nmax_sent = \"10MiB\"\n");
+    CHECK(has(bench.refusal(), "filter.max_sent ("));
+    CHECK(has(bench.refusal(), "the network is host"));
+}
+
 TEST_CASE("rules of a network that nobody asks for ask for nothing")
 {
     Bench bench;
