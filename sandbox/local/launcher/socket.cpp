@@ -2,20 +2,17 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/file_lock.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/local/failure.hpp"
 
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 namespace berth::local {
@@ -44,25 +41,6 @@ class FolderLock {
     int folder_;
 };
 
-void bind_in(const UniqueFd& folder, const UniqueFd& socket, const std::string& path,
-             const char* name)
-{
-    // sun_path holds 107 bytes; this is short however long the folder's path is.
-    const std::string address_path = "/proc/self/fd/" + std::to_string(folder.get()) + "/" + name;
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (address_path.size() >= sizeof address.sun_path) {
-        throw Failure(step, ENAMETOOLONG, "bind " + path);
-    }
-    std::memcpy(address.sun_path, address_path.c_str(), address_path.size() + 1);
-    ::unlinkat(folder.get(), name, 0);
-    const mode_t old = ::umask(0177);
-    const int bound =
-        ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    ::umask(old);
-    require(bound == 0, step, "bind " + path);
-}
-
 } // namespace
 
 ListenSocket::ListenSocket(std::string path) : path_(std::move(path))
@@ -75,10 +53,12 @@ ListenSocket::ListenSocket(std::string path) : path_(std::move(path))
         throw Failure(step, EBUSY,
                       "lock the directory of " + path_ + ", as a berth that was stopped holds it");
     }
-    socket_.reset(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    require(socket_.valid(), step, "open a socket");
-    bind_in(folder_, socket_, path_, name());
-    require(::listen(socket_.get(), listen_backlog) == 0, step, "listen on " + path_);
+    try {
+        // By its descriptor it is the folder that is locked, whatever has its path by now.
+        socket_ = listen_unix("/proc/self/fd/" + std::to_string(folder_.get()) + "/" + name());
+    } catch (const std::system_error& error) {
+        throw Failure(step, error.code().value(), "bind " + path_);
+    }
 }
 
 ListenSocket::~ListenSocket()
