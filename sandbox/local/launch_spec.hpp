@@ -286,9 +286,6 @@ struct LaunchSpec {
     }
 };
 
-/// From this version of Landlock on (Linux 6.12) it has scopes, of signals and abstract sockets.
-inline constexpr unsigned landlock_with_scopes = 6;
-
 /// "ready", or what failed.
 struct LaunchResult {
     bool ok = false;

@@ -1,5 +1,6 @@
 #include "sandbox/local/layers.hpp"
 
+#include "sandbox/base/landlock.hpp"
 #include "sandbox/base/visible.hpp"
 
 #include <algorithm>

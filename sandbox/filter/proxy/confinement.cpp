@@ -1,6 +1,7 @@
 #include "sandbox/filter/proxy/confinement.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/landlock.hpp"
 #include "sandbox/base/seccomp_code.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
@@ -162,24 +163,17 @@ void forbid_calls()
 /// rules.
 void forbid_writing()
 {
-    struct {
-        std::uint64_t files, ports, scopes;
-    } handled{};
-
     const int version = sys::landlock_create_ruleset(nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version < 1) {
         return;
     }
-    // Younger than Debian 12's headers.
-    constexpr std::uint64_t truncate = 1U << 14;     // Linux 6.2, version 3
-    constexpr std::uint64_t scope_signals = 1U << 1; // Linux 6.12, version 6
-    constexpr int first_with_scopes = 6;
     constexpr std::uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+    LandlockAttributes handled;
     handled.files = (version >= 2 ? (LANDLOCK_ACCESS_FS_REFER << 1U) - 1
                                   : (LANDLOCK_ACCESS_FS_MAKE_SYM << 1U) - 1) &
                     ~reading;
-    handled.files |= version >= 3 ? truncate : 0;
-    handled.scopes = version >= first_with_scopes ? scope_signals : 0;
+    handled.files |= version >= 3 ? landlock_truncate : 0;
+    handled.scopes = static_cast<unsigned>(version) >= landlock_with_scopes ? landlock_signals : 0;
     const UniqueFd rules(sys::landlock_create_ruleset(&handled, sizeof handled, 0));
     require_done(rules.valid(), "make rules of Landlock");
     const UniqueFd null(::open("/dev/null", O_PATH | O_CLOEXEC)); // in place of its output

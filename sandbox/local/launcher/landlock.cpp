@@ -1,5 +1,6 @@
 #include "sandbox/local/launcher/landlock.hpp"
 
+#include "sandbox/base/landlock.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/failure.hpp"
 
@@ -13,37 +14,25 @@ namespace {
 
 constexpr const char* step = "landlock";
 
-// Younger than Debian 12's headers.
-constexpr std::uint64_t access_truncate = 1U << 14;       // Linux 6.2, version 3
-constexpr std::uint64_t access_ioctl_dev = 1U << 15;      // Linux 6.10, version 5
-constexpr std::uint64_t scope_abstract_sockets = 1U << 0; // Linux 6.12, version 6
-constexpr std::uint64_t scope_signals = 1U << 1;
-
-/// landlock_ruleset_attr of version 6. Not of ports: a rule names a port and no address, and on
-/// loopback, which is all that a session without a network has, every port is the session's own.
-struct RulesetAttributes {
-    std::uint64_t files = 0;
-    std::uint64_t ports = 0;
-    std::uint64_t scopes = 0;
-};
-
 constexpr std::uint64_t reading =
     LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 
 /// Of what a rule for a file, not a folder, may speak.
 constexpr std::uint64_t of_a_file = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |
-                                    LANDLOCK_ACCESS_FS_READ_FILE | access_truncate |
-                                    access_ioctl_dev;
+                                    LANDLOCK_ACCESS_FS_READ_FILE | landlock_truncate |
+                                    landlock_ioctl_dev;
 
 /// What a kernel of this version knows. A younger one has more, which nobody has looked at here.
-RulesetAttributes known(unsigned version)
+/// Not of ports: a rule names a port and no address, and on loopback, which is all that a session
+/// without a network has, every port is the session's own.
+LandlockAttributes known(unsigned version)
 {
-    RulesetAttributes attributes;
+    LandlockAttributes attributes;
     attributes.files = (LANDLOCK_ACCESS_FS_REFER << 1U) - 1; // the last of version 2, and before
-    attributes.files |= version >= 3 ? access_truncate : 0;
-    attributes.files |= version >= 5 ? access_ioctl_dev : 0;
+    attributes.files |= version >= 3 ? landlock_truncate : 0;
+    attributes.files |= version >= 5 ? landlock_ioctl_dev : 0;
     attributes.scopes =
-        version >= landlock_with_scopes ? scope_abstract_sockets | scope_signals : 0;
+        version >= landlock_with_scopes ? landlock_abstract_sockets | landlock_signals : 0;
     return attributes;
 }
 
@@ -51,7 +40,6 @@ class Ruleset {
   public:
     explicit Ruleset(unsigned version) : known_(known(version))
     {
-        // An older kernel takes what it does not know where that is zero.
         ruleset_ = UniqueFd(sys::landlock_create_ruleset(&known_, sizeof known_, 0));
         require(ruleset_.valid(), step, "landlock_create_ruleset");
     }
@@ -84,7 +72,7 @@ class Ruleset {
     }
 
   private:
-    RulesetAttributes known_;
+    LandlockAttributes known_;
     UniqueFd ruleset_;
 };
 
@@ -108,7 +96,7 @@ void restrict_files(const Reach& reach)
     Ruleset rules(version);
     rules.allow("/", reading);
     rules.allow("/dev", rules.writing());
-    rules.allow("/proc", reading | LANDLOCK_ACCESS_FS_WRITE_FILE | access_truncate);
+    rules.allow("/proc", reading | LANDLOCK_ACCESS_FS_WRITE_FILE | landlock_truncate);
     for (std::size_t i = 0; i < reach.trees.size(); ++i) {
         const Tree& tree = reach.trees[i];
         if (tree.mount && reach.binds[i].writable) {
