@@ -16,8 +16,9 @@ from mcp_client import binary_path
 
 CGROUP_ROOT = pathlib.Path("/sys/fs/cgroup")
 # Cgroups that are made before it is known of which machine.
-SLOT = re.compile(r"/berth/ahead[0-9a-f]{16}(?=/|$)")
-WAITING = re.compile(r"/berth/(ahead[0-9a-f]{16}\.sock)$")  # the socket of the machine that a launcher waits with
+AHEAD = "ahead[0-9a-f]{16}"  # what a launcher makes before it knows of which session
+SLOT = re.compile(rf"/berth/{AHEAD}(?=/|$)")
+WAITING = re.compile(rf"/berth/({AHEAD}\.sock)$")  # the socket of the machine that a launcher waits with
 
 
 def _read(path):
