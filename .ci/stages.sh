@@ -59,8 +59,8 @@ finish()
     [ ${#failures[@]} -eq 0 ] && [ "$failed" -eq 0 ] && [ "$skipped" -eq 0 ]
 }
 
-# A dozen of the product's files are compiled at once, which takes half the time and less. A user's
-# build has each by itself, and .ci/full; here those that have changed.
+# A dozen of the product's files are compiled at once, as packaging/run.sh has it: half the time and
+# less. By itself .ci/full has each, and .ci/run those that have changed.
 # shellcheck disable=SC2034 # of who sources this
 joined='-Dunity=on -Dunity_size=12'
 

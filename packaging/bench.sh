@@ -8,7 +8,7 @@ set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 "$root/packaging/install-packages.sh" packages.txt packages-test.txt packages-ci.txt packages-bench.txt
 if [ ! -f "$root/build-bench/build.ninja" ]; then
-    meson setup --buildtype=release -Dtests=true "$root/build-bench" "$root" >&2
+    meson setup --buildtype=release -Dunity=on -Dunity_size=12 -Dtests=true "$root/build-bench" "$root" >&2
 fi
 ninja -C "$root/build-bench" server/berth server/berth-conformance sandbox/guest/berth-guest sandbox/local/launcher/berth-launcher tests/bench/create-bench tests/bench/session-bench tests/bench/call-load >&2
 exec python3 "$root/tests/bench/bench.py" --build "$root/build-bench" "$@"

@@ -17,7 +17,8 @@ fi
 # stdin and stdout belong to the protocol: what installs and builds talks on stderr and reads nothing.
 "$root/packaging/install-packages.sh" packages.txt </dev/null
 if [ ! -f "$root/build/build.ninja" ]; then
-    meson setup --buildtype=release -Dtests=false "$root/build" "$root" </dev/null >&2
+    # A dozen files are compiled at once, which takes a third of the time.
+    meson setup --buildtype=release -Dunity=on -Dunity_size=12 -Dtests=false "$root/build" "$root" </dev/null >&2
 fi
 ninja -C "$root/build" </dev/null >&2
 
