@@ -215,6 +215,7 @@ struct Ahead {
     Surroundings surroundings;
     CgroupSpec cgroup;   ///< but for the name, which each launcher is told
     std::string sockets; ///< the folder of guests' sockets (runtime_folder())
+    std::uint64_t shm_size = 0;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -223,6 +224,7 @@ struct Ahead {
         field(2, self.surroundings);
         field(3, self.cgroup);
         field(4, self.sockets);
+        field(5, self.shm_size);
     }
 };
 

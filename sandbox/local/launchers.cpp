@@ -8,16 +8,20 @@
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/cgroup_slots.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/poll_awake.hpp"
 #include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/processors.hpp"
 #include "sandbox/protocol/wire.hpp"
 
+#include <array>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <exception>
 #include <system_error>
 #include <utility>
 
+#include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -136,7 +140,8 @@ Launchers::Launcher Launchers::start(const std::string& cgroup)
                     .control = std::move(forked->control),
                     .wake = std::move(forked->wake),
                     .has_guest = true,
-                    .cgroup = cgroup};
+                    .cgroup = cgroup,
+                    .processors = {}};
         }
     }
     auto [control, theirs] = make_socket_pair();
@@ -144,7 +149,8 @@ Launchers::Launcher Launchers::start(const std::string& cgroup)
                       .control = std::move(control),
                       .wake = make_launcher_wake(),
                       .has_guest = false,
-                      .cgroup = {}};
+                      .cgroup = {},
+                      .processors = {}};
     SpawnOptions options;
     options.arguments = {"berth-launcher"};
     options.descriptors = {{theirs.get(), launcher_control_fd},
@@ -188,16 +194,30 @@ Launchers::Launcher Launchers::Reserved::take()
 Launchers::Reserved Launchers::reserve()
 {
     const std::lock_guard lock(mutex_);
-    return {*this, std::exchange(waiting_, std::nullopt)};
+    auto launcher = std::exchange(waiting_, std::nullopt);
+    if (launcher) {
+        wake(*launcher);
+    }
+    return {*this, std::move(launcher)};
+}
+
+/// Onto another processor than this thread's, which goes on.
+void Launchers::wake(Launcher& launcher)
+{
+    launcher.processors = keep_off_this_processor(launcher.process.pid());
+    (void)::eventfd_write(launcher.wake.get(), 1); // a new one's count has room
 }
 
 /// False when the launcher is gone.
-bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, const Lent& lent)
+bool Launchers::send(Launcher& launcher, LaunchSpec& spec, const Lent& lent)
 {
     spec.has_lock = lent.lock >= 0;
     spec.has_proxy = lent.proxy >= 0;
     spec.become_guest = launcher.has_guest;
-    spec.processors = keep_off_this_processor(launcher.process.pid());
+    if (!launcher.processors) {
+        wake(launcher);
+    }
+    spec.processors = *launcher.processors;
     const UniqueFd file = make_memory_file("berth-spec", protocol::encode(spec));
     std::vector<int> descriptors{file.get()};
     for (const int fd : {lent.lock, lent.proxy, lent.lifetime}) {
@@ -205,8 +225,7 @@ bool Launchers::send(const Launcher& launcher, LaunchSpec& spec, const Lent& len
             descriptors.push_back(fd);
         }
     }
-    return send_descriptors(launcher.control.get(), {&message_launch, 1}, descriptors) &&
-           ::eventfd_write(launcher.wake.get(), 1) == 0;
+    return send_descriptors(launcher.control.get(), {&message_launch, 1}, descriptors);
 }
 
 void Launchers::expect(const Ahead& ahead)
@@ -245,6 +264,7 @@ LaunchResult Launchers::launch(Reserved reserved, LaunchSpec spec, const Lent& l
         }
         throw;
     }
+    wait_until_mounted(launcher);
     const std::exception_ptr failed = failure_of(then);
     LaunchResult result = read_result(launcher.control.get(), patience_);
     done(std::move(launcher));
@@ -253,6 +273,20 @@ LaunchResult Launchers::launch(Reserved reserved, LaunchSpec spec, const Lent& l
         std::rethrow_exception(failed);
     }
     return result;
+}
+
+/// Or until it has failed. What this process reads of the host's mounts, the launcher's calls would
+/// have to wait for.
+void Launchers::wait_until_mounted(const Launcher& launcher) const
+{
+    std::array<pollfd, 2> waiting{
+        {{launcher.wake.get(), POLLIN, 0}, {launcher.control.get(), POLLIN, 0}}};
+    if (poll_awake(waiting)) {
+        return;
+    }
+    const Deadline deadline = Deadline::after(patience_);
+    while (::poll(waiting.data(), waiting.size(), deadline.poll_timeout()) < 0 && errno == EINTR) {
+    }
 }
 
 /// What is left to do for a launcher needs no one to wait for it. Where no thread can be had for

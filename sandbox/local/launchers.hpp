@@ -35,16 +35,18 @@ class Launchers {
     Launchers& operator=(const Launchers&) = delete;
 
     /// A launcher that is to make one machine: the one that waits, or one that is started for it.
-    /// Ends with this if it was not used. Outlived by its Launchers.
+    /// The one that waits is woken by this, and looks whether what it has made ahead is of use
+    /// while its caller finds out what to ask of it. Ends with this if it was not used. Outlived by
+    /// its Launchers.
     class Reserved;
     [[nodiscard]] Reserved reserve();
 
     /// Gives a launcher the spec and waits for its answer. `meanwhile` makes the server's part of
     /// the handover, and the sources of the late binds, while the launcher is at work; when it
     /// throws the launch is undone and that exception passed on. `then` is for what nobody waits
-    /// for: it runs after that; when it throws a guest that has come to be is killed, and that
-    /// exception passed on. Throws Failure when no launcher can be started, and std::system_error;
-    /// everything else is in the result.
+    /// for: it runs after that, once the launcher has mounted what it is to; when it throws a guest
+    /// that has come to be is killed, and that exception passed on. Throws Failure when no launcher
+    /// can be started, and std::system_error; everything else is in the result.
     [[nodiscard]] LaunchResult launch(Reserved reserved, LaunchSpec spec, const Lent& lent,
                                       const std::function<Handover()>& meanwhile,
                                       const std::function<void()>& then);
@@ -63,10 +65,14 @@ class Launchers {
         UniqueFd wake;
         bool has_guest = false; ///< it was forked from the zygote
         std::string cgroup;     ///< which it may have made ahead
+        /// Once it was woken: the processors that it may have again.
+        std::optional<std::string> processors;
     };
 
+    static void wake(Launcher& launcher);
     [[nodiscard]] Launcher start(const std::string& cgroup);
-    [[nodiscard]] static bool send(const Launcher& launcher, LaunchSpec& spec, const Lent& lent);
+    [[nodiscard]] static bool send(Launcher& launcher, LaunchSpec& spec, const Lent& lent);
+    void wait_until_mounted(const Launcher& launcher) const;
     void done(Launcher launcher) noexcept;
     void keep_one_waiting(const std::stop_token& stop);
     void start_waiting(const std::string& expected);

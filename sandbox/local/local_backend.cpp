@@ -308,10 +308,10 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                                 const std::shared_ptr<Programs>& programs)
 {
     const Host& here = host();
+    auto launcher = launchers_.reserve(); // first: it has something to look at meanwhile
     const auto begun = programs->covers.begin();
     const Ahead ahead =
         expect({spec.network, resolv_conf_for(spec.network), begun.covers, spec.limits, programs});
-    auto launcher = launchers_.reserve();
     const std::string slot = launcher.cgroup();
     forget_socket(socket_in(here.runtime, id));
     auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock

@@ -126,6 +126,11 @@ Surroundings surroundings_of(sandbox::Network network)
             .host_name = std::string(inner_host_name)};
 }
 
+std::uint64_t shm_size_of(const sandbox::Limits& limits)
+{
+    return limits.memory / 2;
+}
+
 } // namespace
 
 RootParts base_parts(const HostFiles& host, sandbox::Network network,
@@ -161,7 +166,9 @@ Ahead make_ahead(const HostFiles& host, const Expected& expected, const CgroupLa
     return {.base = protocol::encode(
                 base_parts(host, expected.network, expected.resolv_conf, expected.hidden)),
             .surroundings = surroundings_of(expected.network),
-            .cgroup = cgroup_spec(cgroups, expected.limits)};
+            .cgroup = cgroup_spec(cgroups, expected.limits),
+            .sockets = {},
+            .shm_size = shm_size_of(expected.limits)};
 }
 
 LaunchSpec make_plan(const PlanInput& input)
@@ -173,7 +180,7 @@ LaunchSpec make_plan(const PlanInput& input)
     plan.host_gid = input.host_gid;
     plan.surroundings = input.ahead.surroundings;
     plan.filtered_network = spec.network == sandbox::Network::filtered;
-    plan.shm_size = spec.limits.memory / 2;
+    plan.shm_size = shm_size_of(spec.limits);
     plan.base = input.ahead.base;
     plan.binds = session_binds(input.folder);
     if (input.opens_tls) {

@@ -120,6 +120,11 @@ void join(const std::vector<UniqueFd>& guest_tasks)
     }
 }
 
+void filter_itself(ChildSetup& setup, bool closed)
+{
+    install_filter(closed ? setup.filter : compile_filter(/*forbid_namespaces=*/true));
+}
+
 /// What of that needs a namespace of pids; then it waits until it is known whose this is.
 bool complete(ChildSetup& setup)
 {
@@ -130,6 +135,8 @@ bool complete(ChildSetup& setup)
     mask_proc(ahead.root, std::move(ahead.covers));
     join(*setup.guest_tasks);
     drop_bounding_set();
+    // Now, while nobody waits: the kernel takes 0.1 ms and more to make it its own.
+    filter_itself(setup, closed);
     write_full(setup.ready_fd, "R");
     auto heard = hear(setup.handover_fd);
     if (!heard) {
@@ -152,7 +159,9 @@ void restrict_itself(ChildSetup& setup, const Handover& handover, bool closed)
                     .binds = setup.spec.binds,
                     .cgroups = handover.run_cgroup.get(),
                     .program = setup.program.get()});
-    install_filter(closed ? setup.filter : compile_filter(/*forbid_namespaces=*/true));
+    if (setup.ahead == nullptr) {
+        filter_itself(setup, closed);
+    }
 }
 
 Handover set_up(ChildSetup& setup)
@@ -172,11 +181,8 @@ Handover set_up(ChildSetup& setup)
     take_early_trees(setup);
     std::optional<Root> own;
     const bool prepared = setup.prepared_root.valid();
-    const Root& root = is_ahead ? setup.ahead->root : own.emplace(std::move(setup.prepared_root));
-    if (is_ahead) {
-        resize_shm(root, setup.spec.shm_size);
-    } else {
-        closed = prepare(root, setup, prepared);
+    if (!is_ahead) {
+        closed = prepare(own.emplace(std::move(setup.prepared_root)), setup, prepared);
         drop_bounding_set();
     }
     if (setup.spec.filtered_network) {
@@ -185,15 +191,17 @@ Handover set_up(ChildSetup& setup)
 
     Handover handover = wait_for_handover(setup.handover_fd);
     take_late_trees(setup, handover);
-    root.attach_all(setup.trees, setup.spec.binds);
+    if (own) {
+        own->attach_all(setup.trees, setup.spec.binds);
+    }
     join(handover.guest_tasks);
     if (handover.listen) {
         // Again, now as pid 1: it is the one whom SO_PEERCRED names to a connecting server, by
         // which a machine is found that no record knows yet.
         require(::listen(handover.listen.get(), listen_backlog) == 0, "socket", "listen");
     }
-    if (!is_ahead) {
-        root.enter();
+    if (own) {
+        own->enter();
     }
     restrict_itself(setup, handover, closed);
     if (!closed) {

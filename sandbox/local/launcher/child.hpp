@@ -16,7 +16,7 @@ namespace berth::local {
 
 /// What of a machine is the same for many.
 struct DoneAhead {
-    Root root; ///< entered, with all of the spec's base and /dev; but for the size of /dev/shm
+    Root root; ///< entered, with all of the spec's base and /dev
     ProcNamespace proc;
     ProcCovers covers;
 };
@@ -27,8 +27,9 @@ struct ChildSetup {
     FilterProgram& filter; ///< without a rule against namespaces
     const ProcessName& process_name;
     /// In namespaces that were made ahead (NamespaceKeeper): then `spec` is an empty one until the
-    /// child is told, over `handover_fd`, and what else it is told comes into `heard`. Null: they
-    /// are new, and all binds but the late ones in `trees`.
+    /// child is told, over `handover_fd`, and what else it is told comes into `heard`. It waits for
+    /// that under the filter, and what it is to have mounted its launcher mounts. Null: they are
+    /// new, and all binds but the late ones in `trees`.
     DoneAhead* ahead = nullptr;
     const std::vector<UniqueFd>* guest_tasks = nullptr; ///< of v1, which it joins ahead
     Heard heard;

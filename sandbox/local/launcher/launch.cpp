@@ -36,6 +36,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -224,17 +225,25 @@ Handover wait_for_server()
     return std::move(*handover);
 }
 
-/// What is mounted for this machine alone, in its order. `early`: what the child has not had from
-/// the start.
-std::vector<UniqueFd> session_mounts(const LaunchSpec& spec, std::vector<Tree> early)
+/// What is mounted for this machine alone and the child has not had from the start, by its binds.
+/// `early`: of those that are not late.
+std::vector<Tree> session_trees(const LaunchSpec& spec, std::vector<Tree> early)
 {
-    auto late = clone_trees(spec.binds, spec, /*late=*/true);
+    auto trees = clone_trees(spec.binds, spec, /*late=*/true);
+    for (std::size_t i = 0; i < early.size(); ++i) {
+        if (early[i].mount) {
+            trees.at(i) = std::move(early[i]);
+        }
+    }
+    return trees;
+}
+
+std::vector<UniqueFd> mounts_of(std::vector<Tree> trees)
+{
     std::vector<UniqueFd> mounts;
-    for (std::size_t i = 0; i < spec.binds.size(); ++i) {
-        for (auto* trees : {&late, &early}) {
-            if (i < trees->size() && trees->at(i).mount) {
-                mounts.push_back(std::move(trees->at(i).mount));
-            }
+    for (auto& tree : trees) {
+        if (tree.mount) {
+            mounts.push_back(std::move(tree.mount));
         }
     }
     return mounts;
@@ -263,21 +272,35 @@ std::unique_ptr<ListenSocket> listen_socket(const LaunchSpec& spec,
     return std::make_unique<ListenSocket>(spec.socket_path);
 }
 
+void tell_that_it_has_mounted()
+{
+    (void)::eventfd_write(launcher_wake_fd, 1);
+}
+
 /// What the child does not need until its root is built.
-void hand_over(const LaunchSpec& spec, UniqueFd listen, Started& started)
+void hand_over(const LaunchSpec& spec, UniqueFd listen, Started& started,
+               const std::optional<NamespaceKeeper>& namespaces)
 {
     Handover cgroups = command_cgroups(spec, started);
     UniqueFd run = started.v2().give_run(spec);
     std::vector<Tree> early;
     if (started.ahead) {
         early = clone_trees(spec.binds, spec);
+    } else {
+        tell_that_it_has_mounted(); // the child mounts, for longer than the server should wait
     }
     Handover handover = wait_for_server();
     add_to(handover, std::move(cgroups));
     handover.listen = std::move(listen);
     handover.run_cgroup = std::move(run);
     if (spec.privileged) {
-        handover.mounts = session_mounts(spec, std::move(early));
+        auto trees = session_trees(spec, std::move(early));
+        if (started.ahead) {
+            namespaces->mount(trees, spec);
+            // Before the child is told, which may take this processor.
+            tell_that_it_has_mounted();
+        }
+        handover.mounts = mounts_of(std::move(trees));
     }
     auto& child = started.wires.handover.first;
     if (!send_handover(child.get(), handover)) {
@@ -304,7 +327,7 @@ void make_or_throw(Launch& launch)
         landlock_version(); // the child's is the same, and fails where it cannot be had
     result.pid = child.pid();
     result.start_time = began;
-    hand_over(spec, socket ? socket->take() : UniqueFd(), started);
+    hand_over(spec, socket ? socket->take() : UniqueFd(), started, launch.ahead.namespaces);
     // If it has not had another processor by now, this one has nothing more to do.
     give_processors_back(processors, child.pid());
     wait_until_ready(wires.ready.read.get(), wires.report.read.get());

@@ -63,10 +63,10 @@ int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supp
 {
     MadeAhead ahead{.root = std::move(supplies.root), .namespaces = {}, .socket = nullptr};
     if (ahead.root && supplies.waits && !is_wanted_within(quiet)) {
-        ahead.namespaces = NamespaceKeeper::start(*ahead.root, supplies.surroundings,
-                                                  supplies.cgroup, filter, process_name);
+        const auto& expected = supplies.expected;
+        ahead.namespaces = NamespaceKeeper::start(*ahead.root, expected, filter, process_name);
         if (ahead.namespaces) {
-            ahead.socket = socket_ahead(socket_in(supplies.sockets, supplies.cgroup.name));
+            ahead.socket = socket_ahead(socket_in(expected.sockets, expected.cgroup.name));
         } else if (!ahead.root->clone_ahead()) { // the other went with who failed
             ahead.root.reset();
         }

@@ -39,13 +39,12 @@ constexpr const char* step = "namespaces";
 // Of what takes a millisecond, where somebody may have stopped it: the launch does without then.
 constexpr std::chrono::seconds patience{1};
 
-DoneAhead make(UniqueFd mount, const Surroundings& surroundings)
+DoneAhead make(UniqueFd mount, const Ahead& expected)
 {
     ProcNamespace proc;
     Root root(std::move(mount));
-    constexpr std::uint64_t least = 4096; // until it is known how much
-    make_dev(root, least);
-    surround(surroundings);
+    make_dev(root, expected.shm_size);
+    surround(expected.surroundings);
     auto covers = clone_proc_covers(root, proc.proc());
     proc.split_off(root);
     if (!ProcNamespace::can_make_proc()) {
@@ -95,8 +94,7 @@ struct Inherited {
     run_child(std::move(setup));
 }
 
-[[noreturn]] void keep(const Surroundings& surroundings, const Inherited& from,
-                       Wires& wires) noexcept
+[[noreturn]] void keep(const Ahead& expected, const Inherited& from, Wires& wires) noexcept
 {
     try {
         // Not only by the end of the socket, which it does not have in the end.
@@ -106,7 +104,7 @@ struct Inherited {
         ::close(launcher_control_fd);
         ::close(launcher_wake_fd);
         from.process_name.show("berth-ahead");
-        DoneAhead ahead = make(from.prepared.take(), surroundings);
+        DoneAhead ahead = make(from.prepared.take(), expected);
         from.prepared.forget();
         give_birth(std::move(ahead), from, wires);
     } catch (const std::exception&) {
@@ -117,9 +115,9 @@ struct Inherited {
 } // namespace
 
 NamespaceKeeper::NamespaceKeeper(std::unique_ptr<CgroupsAhead> cgroups, ChildProcess process,
-                                 Wires wires, Surroundings surroundings)
+                                 Wires wires, const Ahead& expected)
     : cgroups_(std::move(cgroups)), process_(std::move(process)), maps_(process_.pid()),
-      wires_(std::move(wires)), surroundings_(std::move(surroundings))
+      wires_(std::move(wires)), surroundings_(expected.surroundings), shm_size_(expected.shm_size)
 {
 }
 
@@ -137,27 +135,31 @@ bool NamespaceKeeper::guest_waits()
     guest_start_time_ = start_time(number).value_or(0);
     char byte = 0;
     const int ready = wires_.ready.read.get();
-    return wait_readable(ready, deadline) && read_full(ready, &byte, 1) == 1;
+    if (!wait_readable(ready, deadline) || read_full(ready, &byte, 1) != 1) {
+        return false;
+    }
+    mounts_.emplace(number);
+    mounts_->visit(
+        [](const Root&) {}); // here what a host may forbid costs no more than what is ahead
+    return true;
 }
 
-std::optional<NamespaceKeeper> NamespaceKeeper::start(PreparedRoot& root,
-                                                      const Surroundings& surroundings,
-                                                      const CgroupSpec& cgroup,
+std::optional<NamespaceKeeper> NamespaceKeeper::start(PreparedRoot& root, const Ahead& expected,
                                                       FilterProgram& filter,
                                                       const ProcessName& process_name) noexcept
 {
     try {
-        auto cgroups = std::make_unique<CgroupsAhead>(cgroup);
+        auto cgroups = std::make_unique<CgroupsAhead>(expected.cgroup);
         Wires wires;
         clone_args args{};
-        args.flags = surrounding_namespaces(surroundings);
+        args.flags = surrounding_namespaces(expected.surroundings);
         args.exit_signal = SIGCHLD;
         const pid_t pid = clone_with_thread_number(args);
         if (pid < 0) {
             return std::nullopt;
         }
         if (pid == 0) {
-            keep(surroundings,
+            keep(expected,
                  {.prepared = root,
                   .cgroups = *cgroups,
                   .filter = filter,
@@ -165,8 +167,7 @@ std::optional<NamespaceKeeper> NamespaceKeeper::start(PreparedRoot& root,
                  wires);
         }
         wires.keep_launchers_ends();
-        NamespaceKeeper keeper(std::move(cgroups), ChildProcess(pid), std::move(wires),
-                               surroundings);
+        NamespaceKeeper keeper(std::move(cgroups), ChildProcess(pid), std::move(wires), expected);
         if (keeper.guest_waits()) {
             return keeper;
         }
@@ -182,6 +183,14 @@ bool NamespaceKeeper::fits(const LaunchSpec& spec) const
     constexpr std::size_t most = max_descriptors - 50; // binds come in one message, beside others
     return has_surroundings(spec, surroundings_) && spec.binds.size() <= most &&
            cgroups_->fit(spec.cgroup) && ::poll(&socket, 1, 0) == 0;
+}
+
+void NamespaceKeeper::mount(const std::vector<Tree>& trees, const LaunchSpec& spec) const
+{
+    if (spec.shm_size != shm_size_) {
+        mounts_->visit([&](const Root& root) { resize_shm(root, spec.shm_size); });
+    }
+    mounts_->attach(trees, spec);
 }
 
 void NamespaceKeeper::tell(const Told& what) const

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -66,7 +67,7 @@ std::optional<PreparedRoot> PreparedRoot::make(const std::string& encoded) noexc
 bool PreparedRoot::is_current() const
 {
     pollfd keeper{keeper_.get(), 0, 0}; // its end is told unasked
-    return ::poll(&keeper, 1, 0) == 0 && at_them_ == identities_at(sources_);
+    return ::poll(&keeper, 1, 0) == 0 && sources_are_there();
 }
 
 bool PreparedRoot::clone_ahead() noexcept
@@ -97,12 +98,23 @@ bool PreparedRoot::has_places_for(const std::vector<Bind>& binds) const
     });
 }
 
+bool PreparedRoot::sources_are_there() const
+{
+    return at_them_ == identities_at(sources_);
+}
+
+void PreparedRoot::look()
+{
+    still_there_ = sources_are_there();
+}
+
 UniqueFd PreparedRoot::take_for(const LaunchSpec& spec)
 {
+    const auto looked = std::exchange(still_there_, std::nullopt);
     // What is mounted below a source is in the root too.
     pollfd mounts{mounts_.get(), POLLPRI, 0};
     if (!mount_ || ::poll(&mounts, 1, 0) != 0 || spec.base != encoded_ ||
-        at_them_ != identities_at(sources_) || !has_places_for(spec.binds)) {
+        !(looked ? *looked : sources_are_there()) || !has_places_for(spec.binds)) {
         return {};
     }
     return std::move(mount_);

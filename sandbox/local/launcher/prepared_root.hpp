@@ -34,6 +34,9 @@ class PreparedRoot {
     /// system from ending.
     [[nodiscard]] int mounts_fd() const noexcept { return mounts_.get(); }
 
+    /// Once a machine is wanted: looks at the sources for take_for(), which then does not.
+    void look();
+
     /// The mount that was cloned ahead. Nothing when the spec has another base, or something to
     /// mount where the root has no place for it, or when what it shows is not the host's present.
     /// Once only.
@@ -48,6 +51,7 @@ class PreparedRoot {
   private:
     PreparedRoot() = default;
 
+    [[nodiscard]] bool sources_are_there() const;
     [[nodiscard]] bool has_places_for(const std::vector<Bind>& binds) const;
 
     // Of the parts no more than this: between the strings of decoded ones are holes, in which the
@@ -55,6 +59,7 @@ class PreparedRoot {
     std::string encoded_;
     std::string sources_;                ///< of the binds and covers, each with a NUL behind it
     std::vector<PlaceIdentity> at_them_; ///< what is there
+    std::optional<bool> still_there_;    ///< by look(), until it is taken
     UniqueFd keeper_;                    ///< a socket
     UniqueFd mount_;                     ///< that was cloned ahead, and since then:
     UniqueFd mounts_;

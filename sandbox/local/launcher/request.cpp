@@ -3,6 +3,7 @@
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/local/poll_awake.hpp"
 #include "sandbox/protocol/wire.hpp"
 
 #include <array>
@@ -65,6 +66,12 @@ std::string content_of(const UniqueFd& file)
 std::optional<Request> receive_request(MadeAhead& ahead)
 {
     wait_for_request(ahead);
+    if (ahead.root) {
+        ahead.root->look();
+    }
+    // The server wakes this process before it knows all that it asks for.
+    pollfd control{launcher_control_fd, POLLIN, 0};
+    (void)poll_awake({&control, 1});
     auto message = receive_descriptors(launcher_control_fd, 1);
     if (message.descriptors.empty()) {
         return std::nullopt;

@@ -19,13 +19,17 @@ using MountOptions = std::vector<std::pair<std::string, std::string>>;
                                  unsigned attributes);
 
 /// The sandbox's root while it is put together: a small tmpfs that the host does not see. Used in
-/// the child, as the session's user. Every path is resolved below the root and never through a
-/// symbolic link: the home is the session's, and an earlier machine may have left links in it.
+/// the child, as the session's user, and in the launcher (guest_mounts.hpp). Every path is resolved
+/// below the root and never through a symbolic link: the home is the session's, and an earlier
+/// machine may have left links in it.
 class Root {
   public:
     /// Mounts the tmpfs, or `prepared`, a detached one with something in it already. The sources of
     /// all binds must have been opened before.
     explicit Root(UniqueFd prepared = UniqueFd());
+
+    /// One that is put together already, and is this process's own: nothing is mounted for it.
+    [[nodiscard]] static Root entered(UniqueFd root) { return {std::move(root), Entered()}; }
 
     [[nodiscard]] int fd() const noexcept { return root_.get(); }
 
@@ -54,6 +58,10 @@ class Root {
     void enter() const;
 
   private:
+    struct Entered {};
+
+    Root(UniqueFd root, Entered /*unused*/) : root_(std::move(root)) {}
+
     void write_file(const TextFile& file) const;
     void make_link(const SymbolicLink& link) const;
     /// The folder that `path` is in, made when missing. Valid until the next call.

@@ -79,12 +79,10 @@ class Roots {
     /// `encoded`: Ahead.
     void expect(const std::string& encoded)
     {
-        auto ahead = protocol::decode<Ahead>(encoded);
-        const bool other = ahead.base != base_;
-        base_ = std::move(ahead.base);
-        surroundings_ = std::move(ahead.surroundings);
-        cgroup_ = std::move(ahead.cgroup);
-        sockets_ = std::move(ahead.sockets);
+        expected_ = protocol::decode<Ahead>(encoded);
+        const std::string base = std::exchange(expected_.base, {});
+        const bool other = base != base_;
+        base_ = base;
         if (other || !root_) {
             make();
         }
@@ -100,14 +98,12 @@ class Roots {
     /// Once only: in a launcher, which holds it no longer than it is of use to it.
     [[nodiscard]] Supplies take(const std::string& message)
     {
-        cgroup_.name = message.substr(1);
+        expected_.cgroup.name = message.substr(1);
         if (root_ && !root_->clone_ahead()) {
             root_.reset();
         }
         return {.root = std::exchange(root_, std::nullopt),
-                .surroundings = surroundings_,
-                .cgroup = cgroup_,
-                .sockets = sockets_,
+                .expected = expected_,
                 .waits = message.front() == message_fork_to_wait};
     }
 
@@ -119,9 +115,7 @@ class Roots {
     }
 
     std::string base_; ///< encoded
-    Surroundings surroundings_;
-    CgroupSpec cgroup_;
-    std::string sockets_;
+    Ahead expected_;
     std::optional<PreparedRoot> root_;
 };
 

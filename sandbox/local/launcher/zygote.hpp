@@ -4,16 +4,13 @@
 #include "sandbox/local/launcher/process_name.hpp"
 
 #include <optional>
-#include <string>
 
 namespace berth::local {
 
 /// What a launcher is given on its way.
 struct Supplies {
     std::optional<PreparedRoot> root; ///< cloned ahead
-    Surroundings surroundings;        ///< which its machine will probably have
-    CgroupSpec cgroup;                ///< the same
-    std::string sockets;              ///< as in Ahead
+    Ahead expected;                   ///< but for the base
     bool waits = false;               ///< until there is something to do
 };
 

@@ -1,5 +1,6 @@
 // The namespaces that a waiting launcher makes ahead: who gets them, and when they go.
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/local_backend.hpp"
@@ -237,6 +238,82 @@ TEST_CASE("what was made ahead is the machine's own, and as its spec wants it")
     CHECK(procs(" /proc "));
     CHECK_FALSE(procs(" /mnt "));
     CHECK(procs(" /proc/kmsg "));
+}
+
+TEST_CASE("who waits to be told whose guest it is waits under the filter, and may mount nothing")
+{
+    if (!is_root()) {
+        return;
+    }
+    const Server server;
+    (void)ready_keeper(server.bench);
+    constexpr const char* by_a_filter = "2"; // proc(5)
+    CHECK(field(next_guest(), "Seccomp") == by_a_filter);
+    CHECK(field(keeper(), "Seccomp") != by_a_filter);
+    const auto machine = server.backend->create(Bench::spec("second"));
+    CHECK(field(guest_of(*machine), "Seccomp_filters") == "1"); // Linux 5.9; and not another one
+    server.end(*machine);
+}
+
+TEST_CASE("what is mounted in what was made ahead is put there by the session's user")
+{
+    if (!is_root() || !host_has_cgroup2()) {
+        return;
+    }
+    const Server server;
+    const auto source = server.bench.directory() + "/project";
+    const auto other = server.bench.directory() + "/other";
+    REQUIRE(::mkdir(source.c_str(), 0755) == 0);
+    REQUIRE(::mkdir(other.c_str(), 0755) == 0);
+    write_text(other + "/file", "content");
+    auto spec = Bench::spec("second");
+    const auto made_ahead_for = [&] {
+        const auto expected = namespaces_of(ready_keeper(server.bench));
+        auto machine = server.backend->create(spec);
+        CHECK(namespaces_of(guest_of(*machine)) == expected);
+        return machine;
+    };
+    SUBCASE("in the home, and in a folder with another owner")
+    {
+        spec.mounts = {{source, "/home/user/new/in", false},
+                       {source, "/home/user/w", true},
+                       {other, "/home/user/w/below", false}};
+        const auto machine = made_ahead_for();
+        const auto root = "/proc/" + std::to_string(guest_of(*machine)) + "/root/home/user";
+        struct stat home{};
+        struct stat made{};
+        REQUIRE(::stat(root.c_str(), &home) == 0);
+        REQUIRE(::stat((root + "/new").c_str(), &made) == 0);
+        CHECK(made.st_uid == home.st_uid);
+        CHECK(made.st_gid == home.st_gid);
+        REQUIRE(::stat((source + "/below").c_str(), &made) == 0);
+        CHECK(made.st_uid == ::geteuid()); // whose the folder is
+        CHECK(exists(root + "/w/below/file"));
+        server.end(*machine);
+    }
+    SUBCASE("and nowhere else, by no link that is left in the home")
+    {
+        const auto before = made_ahead_for();
+        const auto root = "/proc/" + std::to_string(guest_of(*before)) + "/root/home/user";
+        REQUIRE(::symlink("/var/tmp", (root + "/way").c_str()) == 0);
+        server.backend->destroy(before->record(), false);
+        spec.mounts = {{source, "/home/user/way/in", false}};
+        (void)ready_keeper(server.bench);
+        const auto slot = slot_of(next_guest());
+        const auto socket = socket_of(slot, *server.first);
+        std::string told;
+        try {
+            server.end(*server.backend->create(spec));
+        } catch (const Error& error) {
+            told = error.what();
+        }
+        CHECK(told.find("/home/user/way is a symbolic link") != std::string::npos);
+        CHECK_FALSE(exists("/var/tmp/in"));
+        // The launcher was in the sandbox's mounts, and has cleared up in the host's.
+        CHECK(tests::becomes_true([&] { return count_of(slot) == 0 && number_of(socket) == 0; }));
+        spec.mounts.clear();
+        server.end(*server.backend->create(spec));
+    }
 }
 
 TEST_CASE("a machine with another network does not get what was made ahead")
