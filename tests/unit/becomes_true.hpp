@@ -9,13 +9,14 @@ namespace berth::tests {
 template <class Condition>
 bool becomes_true(Condition condition)
 {
-    for (int i = 0; i < 6000; ++i) {
-        if (condition()) {
-            return true;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > end) {
+            return false;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    return false;
+    return true;
 }
 
 } // namespace berth::tests
