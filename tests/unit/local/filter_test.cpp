@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
@@ -149,10 +150,12 @@ TEST_CASE("a call of another architecture's table ends its process")
         python(bench, script);
         return bench.run("{ python3 /tmp/script.py; } >/dev/null 2>&1; echo $?");
     };
-    // Where the kernel has them: without, the program ends before it prints anything.
-    if (const auto outside = on_the_host(bench, int80); std::atoi(outside.c_str()) > 0) {
+    // Where the kernel has them: without, the program ends before it prints anything. That of User
+    // Mode Linux takes it for a call of its one table, where the number is writev's.
+    const auto outside = on_the_host(bench, int80);
+    if (const int result = std::atoi(outside.c_str()); result > 0) {
         CHECK(status(int80) == killed);
-    } else {
+    } else if (result != -EBADF) {
         MESSAGE("this kernel has no int 0x80: ", outside);
         CHECK(status(int80) != "0\n");
     }

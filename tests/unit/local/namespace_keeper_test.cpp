@@ -12,15 +12,19 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <sched.h>
@@ -85,25 +89,38 @@ pid_t next_guest()
     return made_ahead("berth-next");
 }
 
-/// That of this process has made ahead what it can: it polls for three things.
-bool launcher_waits()
+/// Has the socket of a guest-to-be, which is the last that it makes ahead.
+bool has_socket_ahead(pid_t launcher)
 {
-    for (const pid_t pid : processes()) {
-        std::istringstream call(read_text("/proc/" + std::to_string(pid) + "/syscall"));
-        std::string number;
-        std::string things;
-        std::string count;
-        call >> number >> things >> count;
-        if (field(pid, "Name") == "berth-launcher" &&
-            field(pid, "PPid") == std::to_string(::getpid()) && count == "0x3") {
-            return true;
+    std::set<std::string> ahead;
+    std::istringstream lines(read_text("/proc/net/unix"));
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        const std::vector<std::string> fields{std::istream_iterator<std::string>(words), {}};
+        constexpr std::size_t number = 6; // proc_net(5), and behind it the path
+        if (fields.size() > number + 1 && fields.back().find("/ahead") != std::string::npos) {
+            ahead.insert("socket:[" + fields[number] + "]");
         }
     }
-    return false;
+    std::error_code gone;
+    const auto open = "/proc/" + std::to_string(launcher) + "/fd";
+    return std::ranges::any_of(
+        std::filesystem::directory_iterator(open, gone), [&](const auto& entry) {
+            return ahead.contains(std::filesystem::read_symlink(entry.path(), gone).string());
+        });
 }
 
-/// Once all is made that is made ahead: it has left the host's root then, and polls for three
-/// things.
+/// A launcher of this process, for something to do or for what it makes ahead.
+bool launcher_waits()
+{
+    return std::ranges::any_of(processes(), [](pid_t pid) {
+        return field(pid, "Name") == "berth-launcher" &&
+               field(pid, "PPid") == std::to_string(::getpid()) &&
+               field(pid, "State").starts_with("S");
+    });
+}
+
+/// Once all is made that is made ahead: it has left the host's root then.
 pid_t ready_keeper(const Bench& bench)
 {
     pid_t found = -1;
@@ -111,7 +128,8 @@ pid_t ready_keeper(const Bench& bench)
         found = keeper();
         const auto root = "/proc/" + std::to_string(found) + "/root";
         return found > 0 && exists(root + "/dev/pts/ptmx") && !exists(root + bench.directory()) &&
-               field(found, "State").starts_with("S") && launcher_waits();
+               field(found, "State").starts_with("S") &&
+               has_socket_ahead(static_cast<pid_t>(std::stoi(field(found, "PPid"))));
     }));
     return found;
 }
