@@ -58,7 +58,39 @@ std::string_view next_line(std::string_view& rest)
     return line;
 }
 
-void take_request_line(std::string_view line, const HttpHeadLimits& limits, HttpHead& head)
+/// The absolute form of a target (RFC 9112, 3.2.2), as who takes this server for a proxy sends it:
+/// leaves of `target` the path, and returns whose it is. Empty: it has no such form.
+std::string_view take_authority(std::string_view& target)
+{
+    constexpr std::string_view scheme = "http://";
+    if (in_small_letters(target.substr(0, scheme.size())) != scheme) {
+        return {};
+    }
+    const auto rest = target.substr(scheme.size());
+    const auto authority = rest.substr(0, rest.find_first_of("/?#"));
+    // A name before an @ is no host, and would look like one to who does not know.
+    if (authority.empty() || authority.find('@') != std::string_view::npos) {
+        throw HttpError(400, "the target of the request names no host");
+    }
+    target = rest.size() == authority.size() ? "/" : rest.substr(authority.size());
+    return authority;
+}
+
+/// What an absolute target says counts, whatever the header does.
+void set_host(HttpHead& head, std::string_view authority)
+{
+    const auto host =
+        std::ranges::find(head.fields, "host", &std::pair<std::string, std::string>::first);
+    if (host != head.fields.end()) {
+        host->second = authority;
+    } else {
+        head.fields.emplace_back("host", authority);
+    }
+}
+
+/// Returns what an absolute target names.
+std::string_view take_request_line(std::string_view line, const HttpHeadLimits& limits,
+                                   HttpHead& head)
 {
     const auto space = line.find(' ');
     const auto last = line.rfind(' ');
@@ -70,12 +102,13 @@ void take_request_line(std::string_view line, const HttpHeadLimits& limits, Http
     if (version != "HTTP/1.1" && !head.is_1_0) {
         throw HttpError(505, "only HTTP/1.1 and HTTP/1.0 are spoken");
     }
-    const auto target = line.substr(space + 1, last - space - 1);
+    auto target = line.substr(space + 1, last - space - 1);
     if (target.size() > limits.target) {
         throw HttpError(414,
                         "the target is longer than " + std::to_string(limits.target) + " bytes");
     }
     const bool visible = std::ranges::all_of(target, [](char c) { return c > ' ' && c < '\x7f'; });
+    const auto authority = take_authority(target);
     if (!target.starts_with('/') || !visible) {
         throw HttpError(400, "the target of the request is not a path");
     }
@@ -83,6 +116,7 @@ void take_request_line(std::string_view line, const HttpHeadLimits& limits, Http
     head.method = std::string(line.substr(0, space));
     head.path = std::string(target.substr(0, question));
     head.query = question == std::string_view::npos ? "" : std::string(target.substr(question + 1));
+    return authority;
 }
 
 void take_field(std::string_view line, const HttpHeadLimits& limits, HttpHead& head)
@@ -160,12 +194,15 @@ const std::string* HttpHead::find(std::string_view name) const noexcept
 HttpHead parse_http_head(std::string_view text, const HttpHeadLimits& limits)
 {
     HttpHead head;
-    take_request_line(next_line(text), limits, head);
+    const auto authority = take_request_line(next_line(text), limits, head);
     for (auto line = next_line(text); !line.empty(); line = next_line(text)) {
         take_field(line, limits, head);
     }
     if (!head.is_1_0 && head.find("host") == nullptr) {
         throw HttpError(400, "the header Host is missing");
+    }
+    if (!authority.empty()) {
+        set_host(head, authority);
     }
     take_body_fields(head);
     take_connection(head);

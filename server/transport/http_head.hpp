@@ -32,7 +32,9 @@ class HttpError : public std::runtime_error {
     int status_;
 };
 
-/// The head of a request, as it was sent: no value is decoded.
+/// The head of a request, as it was sent: no value is decoded. Of an absolute target
+/// (http://HOST/PATH) the host is the value of the field `host`, whatever was sent as such (RFC
+/// 9112, 3.2.2).
 struct HttpHead {
     std::string method;
     std::string path; ///< of the target, without the query

@@ -75,6 +75,11 @@ class HeadTest(HttpBench):
             headers = self.modern_headers("tools/list", **({"Origin": origin} if origin else {}))
             self.assertEqual(self.send(PING, headers, host=host).status, status, (host, origin))
 
+    def test_the_host_of_an_absolute_target_counts(self):
+        for target, status in (("http://localhost/healthz", 200), ("http://evil.example.com/healthz", 403),
+                               ("http://localhost@evil.example.com/healthz", 400)):
+            self.assertEqual(self.send(b"", path=target, method="GET", host="localhost").status, status, target)
+
     def test_other_media_are_refused_before_they_are_read(self):
         headers = self.modern_headers("tools/list")
         for change, status in (({"Content-Type": "text/plain"}, 415),

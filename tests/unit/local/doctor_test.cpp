@@ -15,6 +15,9 @@
 #include <string>
 
 #include <fcntl.h>
+#include <linux/landlock.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace berth;
 using namespace berth::local;
@@ -39,6 +42,11 @@ std::set<std::string> not_to_be_had()
     }
     if (!host_has_cgroup2()) {
         names.insert("cgroup-kill");
+    }
+    constexpr long with_moves = 2; // Linux 5.19
+    if (::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) <
+        with_moves) {
+        names.insert("landlock"); // Debian's kernel as a program has none
     }
     const UniqueFd disk(::open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC)); // of every Bench
     if (!is_root() || !linux_projects().obstacle(disk.get()).empty()) {

@@ -86,7 +86,9 @@ TEST_CASE("a request line that is none of HTTP/1 is refused")
     const std::string host = "\r\nHost: a\r\n\r\n";
     for (const auto* line :
          {"", "GET", "GET /", "GET  HTTP/1.1", " / HTTP/1.1", "G(T / HTTP/1.1", "GET x HTTP/1.1",
-          "GET http://a/ HTTP/1.1", "OPTIONS * HTTP/1.1", "GET /a b HTTP/1.1",
+          "GET https://a/ HTTP/1.1", "GET http:/a HTTP/1.1", "GET http:// HTTP/1.1",
+          "GET http:///x HTTP/1.1", "GET http://a@b/ HTTP/1.1", "GET http://a?x HTTP/1.1",
+          "GET http://a#x HTTP/1.1", "OPTIONS * HTTP/1.1", "GET /a b HTTP/1.1",
           "GET /\xc3\xa4 HTTP/1.1", "GET /\t HTTP/1.1", "GET /\x7f HTTP/1.1"}) {
         CAPTURE(line);
         CHECK(refused(line + host) == 400);
@@ -98,6 +100,18 @@ TEST_CASE("a request line that is none of HTTP/1 is refused")
     CHECK(refused("GET / HTTP/2.0" + host) == 505);
     CHECK(refused("GET / HTTP/0.9" + host) == 505);
     CHECK(refused("GET / HTTP/1.1" + host) == 0);
+}
+
+TEST_CASE("an absolute target is taken apart, and its host counts")
+{
+    const auto head = head_of("POST HTTP://one:80/mcp?a HTTP/1.1\r\nHost: other\r\nA: b\r\n\r\n");
+    CHECK(head.path == "/mcp");
+    CHECK(head.query == "a");
+    REQUIRE(head.fields.size() == 2);
+    CHECK(*head.find("host") == "one:80");
+    CHECK(head_of("GET http://one HTTP/1.1\r\nHost: one\r\n\r\n").path == "/");
+    CHECK(*head_of("GET http://[::1]:8/x HTTP/1.0\r\n\r\n").find("host") == "[::1]:8");
+    CHECK(refused("GET http://one/ HTTP/1.1\r\n\r\n") == 400); // Host must be sent all the same
 }
 
 TEST_CASE("a target and headers have limits")
