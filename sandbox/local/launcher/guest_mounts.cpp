@@ -2,10 +2,12 @@
 
 #include "sandbox/local/failure.hpp"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <sys/fsuid.h>
 #include <unistd.h>
@@ -22,12 +24,22 @@ UniqueFd open_here(const std::string& path, int flags)
     return file;
 }
 
-/// Of this thread, for as long as it lives: whose files it makes, and with whose rights. The kernel
-/// takes away with it what root may do to everybody's files, and gives it back.
+std::vector<gid_t> own_groups()
+{
+    std::vector<gid_t> groups(static_cast<std::size_t>(::getgroups(0, nullptr)));
+    require(::getgroups(static_cast<int>(groups.size()), groups.data()) >= 0, step, "getgroups");
+    return groups;
+}
+
+/// Of this process of one thread, for as long as it lives: whose files it makes, and with whose
+/// rights. The kernel takes away with it what root may do to everybody's files, and gives it back;
+/// what its groups may do it leaves.
 class FilesOf {
   public:
-    FilesOf(uid_t uid, gid_t gid) : uid_(::setfsuid(no_change)), gid_(::setfsgid(no_change))
+    FilesOf(uid_t uid, gid_t gid)
+        : groups_(own_groups()), uid_(::setfsuid(no_change)), gid_(::setfsgid(no_change))
     {
+        require(::setgroups(0, nullptr) == 0, step, "setgroups");
         ::setfsgid(gid);
         ::setfsuid(uid);
     }
@@ -36,6 +48,7 @@ class FilesOf {
     {
         ::setfsuid(static_cast<uid_t>(uid_));
         ::setfsgid(static_cast<gid_t>(gid_));
+        (void)::setgroups(groups_.size(), groups_.data()); // fails for want of memory alone
     }
 
     FilesOf(const FilesOf&) = delete;
@@ -52,6 +65,7 @@ class FilesOf {
   private:
     static constexpr uid_t no_change = static_cast<uid_t>(-1);
 
+    const std::vector<gid_t> groups_;
     const int uid_;
     const int gid_;
 };

@@ -27,6 +27,7 @@
 #include <system_error>
 #include <vector>
 
+#include <grp.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -278,6 +279,8 @@ TEST_CASE("what is mounted in what was made ahead is put there by the session's 
     if (!is_root() || !host_has_cgroup2()) {
         return;
     }
+    constexpr gid_t group = 4242;
+    REQUIRE(::setgroups(1, &group) == 0); // of root's, who needs none
     const Server server;
     const auto source = server.bench.directory() + "/project";
     const auto other = server.bench.directory() + "/other";
@@ -290,6 +293,14 @@ TEST_CASE("what is mounted in what was made ahead is put there by the session's 
         auto machine = server.backend->create(spec);
         CHECK(namespaces_of(guest_of(*machine)) == expected);
         return machine;
+    };
+    const auto told = [&]() -> std::string {
+        try {
+            server.end(*server.backend->create(spec));
+            return "";
+        } catch (const Error& error) {
+            return error.what();
+        }
     };
     SUBCASE("in the home, and in a folder with another owner")
     {
@@ -319,18 +330,26 @@ TEST_CASE("what is mounted in what was made ahead is put there by the session's 
         (void)ready_keeper(server.bench);
         const auto slot = slot_of(next_guest());
         const auto socket = socket_of(slot, *server.first);
-        std::string told;
-        try {
-            server.end(*server.backend->create(spec));
-        } catch (const Error& error) {
-            told = error.what();
-        }
-        CHECK(told.find("/home/user/way is a symbolic link") != std::string::npos);
+        CHECK(told().find("/home/user/way is a symbolic link") != std::string::npos);
         CHECK_FALSE(exists("/var/tmp/in"));
         // The launcher was in the sandbox's mounts, and has cleared up in the host's.
         CHECK(tests::becomes_true([&] { return count_of(slot) == 0 && number_of(socket) == 0; }));
         spec.mounts.clear();
         server.end(*server.backend->create(spec));
+    }
+    SUBCASE("and where no group of root's helps, as in what was not made ahead")
+    {
+        const auto closed = source + "/closed";
+        REQUIRE(::mkdir(closed.c_str(), 0750) == 0);
+        REQUIRE(::mkdir((closed + "/place").c_str(), 0755) == 0);
+        REQUIRE(::chown(closed.c_str(), 0, group) == 0);
+        spec.mounts = {{source, "/home/user/p", false},
+                       {other, "/home/user/p/closed/place", false}};
+        (void)ready_keeper(server.bench);
+        CHECK(told().find("Permission denied") != std::string::npos);
+        (void)ready_keeper(server.bench);
+        ::kill(next_guest(), SIGKILL);
+        CHECK(told().find("Permission denied") != std::string::npos);
     }
 }
 
