@@ -17,9 +17,11 @@ namespace berth::local {
 /// The descriptor that the launcher is started with, a socket. Its end: stop. What comes in:
 /// - `message_launch` with a memfd, the LaunchSpec, and what is Lent, as far as it is there;
 /// - a Handover, once the sources of the `late` binds are there.
-/// The encoded LaunchResult goes out.
+/// What goes out: `message_mounted`, once what the launcher clones and mounts itself shows the host
+/// as it is, then the encoded LaunchResult, which never begins like that; or that alone.
 inline constexpr int launcher_control_fd = 3;
 inline constexpr char message_launch = 'L';
+inline constexpr char message_mounted = 'M';
 
 /// Descriptors that a launch is given; -1: none.
 struct Lent {
@@ -32,9 +34,11 @@ struct Lent {
     int proxy = -1;
 };
 
-/// An eventfd, a semaphore: so many messages have come. By this the launcher is woken and not by
-/// the socket, whose reader the kernel puts on the processor of the writer, to wait until the
-/// server has nothing more to do: the two are to work side by side.
+/// An eventfd, counted once a machine is wanted: `message_launch` comes, or the end of the socket.
+/// By this the launcher is woken and not by the socket, whose reader the kernel puts on the
+/// processor of the writer, to wait until the server has nothing more to do: the two are to work
+/// side by side. Nothing goes back by it: of a launcher that has not looked yet the server would
+/// hear its own count.
 inline constexpr int launcher_wake_fd = 5;
 
 /// The launcher's program where that is a sealed memfd. Of no other use to the launcher.

@@ -13,11 +13,11 @@
 #include "sandbox/local/processors.hpp"
 #include "sandbox/protocol/wire.hpp"
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -57,8 +57,11 @@ bool read_all(int fd, std::string& text, const Deadline& deadline)
     }
 }
 
-LaunchResult decode_result(const std::string& text)
+LaunchResult decode_result(std::string_view text)
 {
+    if (text.starts_with(message_mounted)) {
+        text.remove_prefix(1);
+    }
     if (text.empty()) {
         return failure("the launcher ended without an answer");
     }
@@ -69,10 +72,10 @@ LaunchResult decode_result(const std::string& text)
     }
 }
 
-LaunchResult read_result(int fd, std::chrono::milliseconds patience)
+LaunchResult read_result(int fd, const Deadline& deadline)
 {
     std::string text;
-    if (read_all(fd, text, Deadline::after(patience))) {
+    if (read_all(fd, text, deadline)) {
         return decode_result(text);
     }
     // For the launcher this is the server's end: it removes what it has made. If it has made all of
@@ -84,6 +87,16 @@ LaunchResult read_result(int fd, std::chrono::milliseconds patience)
         }
     }
     return failure("the launcher did not answer");
+}
+
+/// Or until it has failed. What this process reads of the host's mounts, the launcher's calls would
+/// have to wait for; and what it read before they were cloned might not be what was cloned.
+void wait_until_mounted(int fd, const Deadline& deadline)
+{
+    pollfd control{fd, POLLIN, 0};
+    if (!poll_awake({&control, 1})) {
+        (void)wait_readable(fd, deadline);
+    }
 }
 
 std::exception_ptr failure_of(const std::function<void()>& work) noexcept
@@ -264,29 +277,16 @@ LaunchResult Launchers::launch(Reserved reserved, LaunchSpec spec, const Lent& l
         }
         throw;
     }
-    wait_until_mounted(launcher);
+    const Deadline deadline = Deadline::after(patience_);
+    wait_until_mounted(launcher.control.get(), deadline);
     const std::exception_ptr failed = failure_of(then);
-    LaunchResult result = read_result(launcher.control.get(), patience_);
+    LaunchResult result = read_result(launcher.control.get(), deadline);
     done(std::move(launcher));
     if (failed) {
         kill_guest(result);
         std::rethrow_exception(failed);
     }
     return result;
-}
-
-/// Or until it has failed. What this process reads of the host's mounts, the launcher's calls would
-/// have to wait for.
-void Launchers::wait_until_mounted(const Launcher& launcher) const
-{
-    std::array<pollfd, 2> waiting{
-        {{launcher.wake.get(), POLLIN, 0}, {launcher.control.get(), POLLIN, 0}}};
-    if (poll_awake(waiting)) {
-        return;
-    }
-    const Deadline deadline = Deadline::after(patience_);
-    while (::poll(waiting.data(), waiting.size(), deadline.poll_timeout()) < 0 && errno == EINTR) {
-    }
 }
 
 /// What is left to do for a launcher needs no one to wait for it. Where no thread can be had for

@@ -72,7 +72,6 @@ class Launchers {
     static void wake(Launcher& launcher);
     [[nodiscard]] Launcher start(const std::string& cgroup);
     [[nodiscard]] static bool send(Launcher& launcher, LaunchSpec& spec, const Lent& lent);
-    void wait_until_mounted(const Launcher& launcher) const;
     void done(Launcher launcher) noexcept;
     void keep_one_waiting(const std::stop_token& stop);
     void start_waiting(const std::string& expected);

@@ -214,7 +214,7 @@ std::optional<Zygote::Forked> Zygote::fork_launcher(const std::string& cgroup)
 
 UniqueFd make_launcher_wake()
 {
-    UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+    UniqueFd wake(::eventfd(0, EFD_CLOEXEC));
     if (!wake) {
         throw_errno("eventfd");
     }

@@ -36,7 +36,6 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -274,7 +273,8 @@ std::unique_ptr<ListenSocket> listen_socket(const LaunchSpec& spec,
 
 void tell_that_it_has_mounted()
 {
-    (void)::eventfd_write(launcher_wake_fd, 1);
+    // A server that is gone is found out soon enough.
+    (void)::send(launcher_control_fd, &message_mounted, 1, MSG_NOSIGNAL);
 }
 
 /// What the child does not need until its root is built.

@@ -40,7 +40,7 @@ void wait_for_request(MadeAhead& ahead)
     }
     if (waiting.front().revents != 0) {
         eventfd_t count = 0;
-        (void)::eventfd_read(launcher_wake_fd, &count); // a semaphore: one for each request
+        (void)::eventfd_read(launcher_wake_fd, &count); // one machine is wanted, once
     }
 }
 

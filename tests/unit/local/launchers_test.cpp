@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -112,6 +113,29 @@ TEST_CASE("an answer that comes as the launcher is given up counts: its machine 
         CHECK_FALSE(given_up.ok);
         CHECK(given_up.text == "the launcher did not answer");
     }
+}
+
+TEST_CASE("what is for later waits for a launcher that has not begun yet, and as long as for any")
+{
+    const test::Bench bench;
+    const std::string program = bench.directory() + "/launcher";
+    const auto waits_for = [&](const std::string& commands) {
+        test::write_text(program, "#!/bin/sh\n" + commands);
+        REQUIRE(::chmod(program.c_str(), 0700) == 0);
+        Launchers launchers(program, false, std::chrono::seconds(2));
+        const auto begin = std::chrono::steady_clock::now();
+        std::chrono::nanoseconds later{};
+        const auto result = launchers.launch(
+            launchers.reserve(), probe(), {}, [] { return Handover(); },
+            [&] { later = std::chrono::steady_clock::now() - begin; });
+        CHECK_FALSE(result.ok);
+        return std::pair{later, std::chrono::steady_clock::now() - begin};
+    };
+    CHECK(waits_for("sleep 0.5\n").first >= std::chrono::milliseconds(500));
+    // Awake, it answers nothing, and ends once it is given up.
+    const auto [later, all] = waits_for("head -c 8 <&5 >/dev/null\ncat <&3 >/dev/null\n");
+    CHECK(later >= std::chrono::seconds(2));
+    CHECK(all < std::chrono::milliseconds(3500));
 }
 
 TEST_CASE("one launcher waits after a launch, and none is left in the end")
