@@ -40,6 +40,10 @@ struct Lent {
 /// side by side. Nothing goes back by it: of a launcher that has not looked yet the server would
 /// hear its own count.
 inline constexpr int launcher_wake_fd = 5;
+/// What is counted: whether the launcher was put on another processor than the server's thread. On
+/// the same one neither may wait for the other without sleep (poll_awake.hpp).
+inline constexpr std::uint64_t wake_beside = 1;
+inline constexpr std::uint64_t wake_apart = 2;
 
 /// The launcher's program where that is a sealed memfd. Of no other use to the launcher.
 inline constexpr int launcher_program_fd = 4;

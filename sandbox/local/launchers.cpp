@@ -91,10 +91,10 @@ LaunchResult read_result(int fd, const Deadline& deadline)
 
 /// Or until it has failed. What this process reads of the host's mounts, the launcher's calls would
 /// have to wait for; and what it read before they were cloned might not be what was cloned.
-void wait_until_mounted(int fd, const Deadline& deadline)
+void wait_until_mounted(int fd, bool apart, const Deadline& deadline)
 {
     pollfd control{fd, POLLIN, 0};
-    if (!poll_awake({&control, 1})) {
+    if (!apart || !poll_awake({&control, 1})) {
         (void)wait_readable(fd, deadline);
     }
 }
@@ -218,7 +218,9 @@ Launchers::Reserved Launchers::reserve()
 void Launchers::wake(Launcher& launcher)
 {
     launcher.processors = keep_off_this_processor(launcher.process.pid());
-    (void)::eventfd_write(launcher.wake.get(), 1); // a new one's count has room
+    // A new one's count has room.
+    (void)::eventfd_write(launcher.wake.get(),
+                          launcher.processors->empty() ? wake_beside : wake_apart);
 }
 
 /// False when the launcher is gone.
@@ -278,7 +280,7 @@ LaunchResult Launchers::launch(Reserved reserved, LaunchSpec spec, const Lent& l
         throw;
     }
     const Deadline deadline = Deadline::after(patience_);
-    wait_until_mounted(launcher.control.get(), deadline);
+    wait_until_mounted(launcher.control.get(), !launcher.processors->empty(), deadline);
     const std::exception_ptr failed = failure_of(then);
     LaunchResult result = read_result(launcher.control.get(), deadline);
     done(std::move(launcher));

@@ -9,7 +9,8 @@ namespace berth::local {
 
 /// poll(2) without sleep, for what is to come within some 0.1 ms from a process that is at work on
 /// it: who sleeps on an idle processor of a virtual machine is back 0.03 to 0.06 ms after it was
-/// woken. False when nothing has come by then.
+/// woken. Only where that process has another processor: on this one it could do nothing meanwhile.
+/// False when nothing has come by then.
 [[nodiscard]] inline bool poll_awake(std::span<pollfd> what) noexcept
 {
     constexpr std::chrono::microseconds longest{300};

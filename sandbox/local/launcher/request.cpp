@@ -21,7 +21,8 @@
 namespace berth::local {
 namespace {
 
-void wait_for_request(MadeAhead& ahead)
+/// What it was woken with; 0 at the end of the socket.
+eventfd_t wait_for_request(MadeAhead& ahead)
 {
     // Only the end of the socket is of interest here, and is told unasked.
     std::array<pollfd, 3> waiting{
@@ -38,10 +39,11 @@ void wait_for_request(MadeAhead& ahead)
             waiting[2].revents = 0;
         }
     }
+    eventfd_t count = 0;
     if (waiting.front().revents != 0) {
-        eventfd_t count = 0;
         (void)::eventfd_read(launcher_wake_fd, &count); // one machine is wanted, once
     }
+    return count;
 }
 
 } // namespace
@@ -65,13 +67,15 @@ std::string content_of(const UniqueFd& file)
 
 std::optional<Request> receive_request(MadeAhead& ahead)
 {
-    wait_for_request(ahead);
+    const eventfd_t woken = wait_for_request(ahead);
     if (ahead.root) {
         ahead.root->look();
     }
     // The server wakes this process before it knows all that it asks for.
-    pollfd control{launcher_control_fd, POLLIN, 0};
-    (void)poll_awake({&control, 1});
+    if (woken == wake_apart) {
+        pollfd control{launcher_control_fd, POLLIN, 0};
+        (void)poll_awake({&control, 1});
+    }
     auto message = receive_descriptors(launcher_control_fd, 1);
     if (message.descriptors.empty()) {
         return std::nullopt;
