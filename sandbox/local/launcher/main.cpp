@@ -15,6 +15,7 @@
 #include "sandbox/local/launcher/rlimits.hpp"
 #include "sandbox/local/launcher/seccomp.hpp"
 #include "sandbox/local/launcher/socket.hpp"
+#include "sandbox/local/launcher/thread_number.hpp"
 #include "sandbox/local/launcher/zygote.hpp"
 #include "sandbox/local/processors.hpp"
 #include "sandbox/local/runtime_folder.hpp"
@@ -62,7 +63,8 @@ std::unique_ptr<ListenSocket> socket_ahead(const std::string& path) noexcept
 int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supplies)
 {
     MadeAhead ahead{.root = std::move(supplies.root), .namespaces = {}, .socket = nullptr};
-    if (ahead.root && supplies.waits && !is_wanted_within(quiet)) {
+    // Without its number a launcher becomes no guest, and what is made ahead is for one that does.
+    if (ahead.root && supplies.waits && thread_number() != nullptr && !is_wanted_within(quiet)) {
         const auto& expected = supplies.expected;
         ahead.namespaces = NamespaceKeeper::start(*ahead.root, expected, filter, process_name);
         if (ahead.namespaces) {

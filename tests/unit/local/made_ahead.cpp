@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include <sys/prctl.h>
 #include <unistd.h>
 
 namespace berth::local::test {
@@ -66,6 +67,12 @@ bool has_socket_ahead(pid_t launcher)
 }
 
 } // namespace
+
+bool makes_ahead()
+{
+    int* address = nullptr;
+    return is_root() && ::prctl(PR_GET_TID_ADDRESS, &address) == 0;
+}
 
 std::string field(pid_t pid, const std::string& name)
 {

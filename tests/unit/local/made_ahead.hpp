@@ -8,6 +8,10 @@
 
 namespace berth::local::test {
 
+/// As root, and where the kernel tells a launcher the place of its thread's number
+/// (CONFIG_CHECKPOINT_RESTORE, which Debian's kernel as a program lacks). Elsewhere nothing is.
+[[nodiscard]] bool makes_ahead();
+
 /// Of /proc/PID/status (proc(5)); empty where that process has just ended.
 [[nodiscard]] std::string field(pid_t pid, const std::string& name);
 

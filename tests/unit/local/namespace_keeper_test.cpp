@@ -107,7 +107,7 @@ struct Server {
 
 TEST_CASE("a machine has the namespaces that were made ahead, and no other has them")
 {
-    if (!is_root()) {
+    if (!makes_ahead()) {
         return; // an ordinary user's are made when they are asked for
     }
     const Server server;
@@ -129,7 +129,7 @@ TEST_CASE("a machine has the namespaces that were made ahead, and no other has t
 
 TEST_CASE("what was made ahead is the machine's own, and as its spec wants it")
 {
-    if (!is_root()) {
+    if (!makes_ahead()) {
         return;
     }
     const Server server;
@@ -162,7 +162,7 @@ TEST_CASE("what was made ahead is the machine's own, and as its spec wants it")
 
 TEST_CASE("who waits to be told whose guest it is waits under the filter, and may mount nothing")
 {
-    if (!is_root()) {
+    if (!makes_ahead()) {
         return;
     }
     const Server server;
@@ -177,7 +177,7 @@ TEST_CASE("who waits to be told whose guest it is waits under the filter, and ma
 
 TEST_CASE("what is mounted in what was made ahead is put there by the session's user")
 {
-    if (!is_root() || !host_has_cgroup2()) {
+    if (!makes_ahead() || !host_has_cgroup2()) {
         return;
     }
     constexpr gid_t group = 4242;
@@ -256,7 +256,7 @@ TEST_CASE("what is mounted in what was made ahead is put there by the session's 
 
 TEST_CASE("a machine with another network does not get what was made ahead")
 {
-    if (!is_root()) {
+    if (!makes_ahead()) {
         return;
     }
     const Server server;
@@ -272,7 +272,7 @@ TEST_CASE("a machine with another network does not get what was made ahead")
 
 TEST_CASE("a machine is made without what was killed, and with what was stopped")
 {
-    if (!is_root()) {
+    if (!makes_ahead()) {
         return;
     }
     for (const auto which : {keeper, next_guest}) {
@@ -298,7 +298,7 @@ TEST_CASE("a machine is made without what was killed, and with what was stopped"
 
 TEST_CASE("a socket and cgroups go with what was made ahead, or become the machine's")
 {
-    if (!is_root() || !host_has_cgroup2()) {
+    if (!makes_ahead() || !host_has_cgroup2()) {
         return;
     }
     const Server server;
@@ -371,7 +371,7 @@ TEST_CASE("a socket and cgroups go with what was made ahead, or become the machi
 
 TEST_CASE("a keeper ends with its launcher, and once a mount of the host comes")
 {
-    if (!is_root()) {
+    if (!makes_ahead()) {
         return;
     }
     const Server server;
@@ -389,7 +389,7 @@ TEST_CASE("a keeper ends with its launcher, and once a mount of the host comes")
 
 TEST_CASE("nothing is made ahead where the kernel goes by another proc than /proc")
 {
-    if (!is_root()) {
+    if (!makes_ahead()) {
         return;
     }
     const auto told = told_by_child([] {
