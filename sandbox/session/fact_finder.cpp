@@ -105,6 +105,20 @@ FactFinder::FactFinder(const Settings& settings, sandbox::Backend& backend, Regi
 {
 }
 
+/// A machine whose record is not where it was, as where the state directory was moved. One that
+/// cannot be asked counts. Books that are shared are written anew by who knows more.
+bool FactFinder::is_still_there(const Record& record) const
+{
+    if (record.state != State::running || registry_.is_shared() || !backend_.is_bound_to_host()) {
+        return false;
+    }
+    try {
+        return backend_.attach(record.machine) != nullptr;
+    } catch (const std::exception&) {
+        return true;
+    }
+}
+
 /// When a machine that runs ends, and what of it stays.
 std::string FactFinder::end_sentence(const Record& record, const Conditions& in_force) const
 {
@@ -224,6 +238,11 @@ FactFinder::Look FactFinder::own_look(const SessionId& id, const std::string& ke
         record = remembered;
         trouble = error.what();
     }
+    if (!record && remembered && is_still_there(*remembered)) {
+        record = remembered;
+        trouble = "it has no record of this one, whose sandbox lives: was the state directory " +
+                  settings_.state_directory + " moved or removed?";
+    }
     Look look;
     auto& facts = look.facts;
     if (record) {
@@ -236,7 +255,9 @@ FactFinder::Look FactFinder::own_look(const SessionId& id, const std::string& ke
         facts.principal = id.principal;
         facts.backend = backend_.name();
         facts.state = to_string(State::absent);
-        facts.why = "no call has needed a sandbox yet";
+        facts.why = remembered ? "its sandbox has ended, and the session was deleted with its "
+                                 "files, or its home was given to another one"
+                               : "no call has needed a sandbox yet";
         take_conditions(facts, ToldMachine::next, settings_);
         if (registry_.settling()) {
             facts.why = "whether it has a sandbox is not known yet";

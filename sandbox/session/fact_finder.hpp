@@ -24,8 +24,8 @@ class FactFinder {
 
     /// Without a machine that runs it has the settings of the one that this server would make. Of a
     /// session without a record: that it has no sandbox yet. `remembered`: the record as this
-    /// server last had it, which tells where the books cannot be asked (SessionFacts::trouble);
-    /// without one that throws.
+    /// server last had it, which tells where the books cannot be asked, or know nothing of a
+    /// machine that lives (SessionFacts::trouble); without one that throws.
     [[nodiscard]] SessionFacts of(const SessionId& id, const std::string& key,
                                   const std::optional<Record>& remembered) const;
 
@@ -63,6 +63,7 @@ class FactFinder {
     };
 
     [[nodiscard]] bool is_home_gone(const Record& record) const;
+    [[nodiscard]] bool is_still_there(const Record& record) const;
     [[nodiscard]] std::string home_of(const Record& record) const;
     [[nodiscard]] Look look_at(Record record) const;
     [[nodiscard]] Look own_look(const SessionId& id, const std::string& key,

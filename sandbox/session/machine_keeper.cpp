@@ -19,8 +19,10 @@ namespace {
 
 constexpr const char* replaced_notice =
     "the sandbox was replaced by a fresh one meanwhile; files in the home are kept";
+/// The books keep nothing of one whose home `berth sessions adopt` has given away, either.
 constexpr const char* deleted_notice =
-    "the session was deleted with its files; a fresh one is in use";
+    "the session was deleted with its files, or its home was given to another session; a fresh one "
+    "is in use";
 constexpr const char* vanished_notice = "the sandbox is not there any more, nor are the files that "
                                         "were in it; a fresh one is in use";
 constexpr const char* forgotten_notice =
@@ -29,7 +31,7 @@ constexpr const char* forgotten_notice =
 constexpr const char* unrecorded_notice =
     "the books of the sessions no longer knew this session's sandbox: it was ended with its "
     "processes and jobs, and a fresh one is in use; files in the home are kept";
-/// The books keep nothing of one whose home `berth sessions adopt` has given away.
+/// The same of one without a name.
 constexpr const char* taken_notice = "the session was ended by somebody else, who deleted its "
                                      "files or gave them to another session; a fresh one is in use";
 

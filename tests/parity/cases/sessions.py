@@ -326,7 +326,8 @@ class SessionsTest(ParityTest):
         told = self.run_command("ls")
         self.assertEqual(told.data["stdout"], "")
         self.assertEqual(told.notices,
-                         ["the session was deleted with its files; a fresh one is in use"])
+                         ["the session was deleted with its files, or its home was given to "
+                          "another session; a fresh one is in use"])
         self.assertEqual(other.call_tool("bash_exec", {"command": "echo on"}).data["stdout"], "on\n")
 
 

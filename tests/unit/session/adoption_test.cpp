@@ -120,6 +120,15 @@ TEST_SUITE("session/adoption")
         CHECK(says(start()->acquire(kept), "taken over from session work"));
     }
 
+    TEST_CASE_FIXTURE(Fixture, "who used the session before is not told that its files are deleted")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        REQUIRE(manager->kill(work, false));
+        (void)adopt();
+        CHECK(says(manager->acquire(work), "or its home was given to another session"));
+    }
+
     TEST_CASE_FIXTURE(Fixture,
                       "a machine that does not say that nobody uses it is not ended for it")
     {

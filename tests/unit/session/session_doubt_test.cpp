@@ -65,6 +65,23 @@ TEST_SUITE("session/doubt")
         CHECK(manager->kill(work, false));
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a machine that is used is told, also where its record is not there")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        const std::string state = directory / "state";
+        std::filesystem::rename(state, state + ".moved");
+        const auto moved = manager->facts(work);
+        CHECK(moved.state == "running");
+        CHECK(moved.trouble.find(state + " moved") != std::string::npos);
+        std::filesystem::rename(state + ".moved", state);
+        CHECK(manager->facts(work).trouble.empty());
+        CHECK(start()->kill(work, true));
+        const auto deleted = manager->facts(work);
+        CHECK(deleted.state == "absent");
+        CHECK(deleted.why.find("was deleted with its files") != std::string::npos);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a record that cannot be read now is not a damaged one")
     {
         (void)start()->acquire(work);
