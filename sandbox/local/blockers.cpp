@@ -119,6 +119,12 @@ Blocker explain(const LaunchResult& failed, const std::string& root, const std::
     if (failed.step == step_home || failed.step == step_target) {
         return {failed.text, way_around(failed.step, session)};
     }
+    if (failed.step == step_killed) {
+        return {failed.text,
+                "Nothing of the call was done; the next one makes the sandbox anew. Ended it was "
+                "by `berth sessions kill`, or by the host, as where that has no memory left (its "
+                "kernel's log has it)."};
+    }
     const std::string what = what_failed(failed);
     Blocker blocker = find_blocker(failed, root);
     blocker.reason = blocker.reason.empty() ? what : blocker.reason + " (" + what + ")";

@@ -296,6 +296,9 @@ struct LaunchSpec {
     }
 };
 
+/// The step of the result of a launcher, or of its guest, that was killed and could say nothing.
+inline constexpr const char* step_killed = "killed";
+
 /// "ready", or what failed.
 struct LaunchResult {
     bool ok = false;

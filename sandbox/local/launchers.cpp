@@ -62,8 +62,10 @@ LaunchResult decode_result(std::string_view text)
     if (text.starts_with(message_mounted)) {
         text.remove_prefix(1);
     }
-    if (text.empty()) {
-        return failure("the launcher ended without an answer");
+    if (text.empty()) { // whatever fails in it is answered
+        auto killed = failure("the launcher was ended before it had made the sandbox");
+        killed.step = step_killed;
+        return killed;
     }
     try {
         return protocol::decode<LaunchResult>(text);

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace berth::local {
 
@@ -33,6 +34,23 @@ class ChildProcess {
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
     void release() noexcept { pid_ = -1; }
+
+    /// Whether somebody has killed it. Of one that is seen to end, which takes it a moment more.
+    [[nodiscard]] bool was_killed() const noexcept
+    {
+        constexpr int tries = 100;
+        for (int i = 0; pid_ > 0 && i < tries; ++i) {
+            siginfo_t end{};
+            if (::waitid(P_PID, static_cast<id_t>(pid_), &end, WEXITED | WNOHANG | WNOWAIT) != 0) {
+                return false;
+            }
+            if (end.si_pid != 0) {
+                return end.si_code == CLD_KILLED && end.si_status == SIGKILL;
+            }
+            ::usleep(1000);
+        }
+        return false;
+    }
 
   private:
     void end() const noexcept

@@ -62,7 +62,7 @@ std::string read_all(int fd)
 
 /// Waits for the guest's byte. Throws the child's own failure, or says that the guest or the server
 /// is gone.
-void wait_until_ready(int ready, int report)
+void wait_until_ready(int ready, int report, const ChildProcess& child)
 {
     const Deadline deadline = Deadline::after(patience);
     for (;;) {
@@ -86,7 +86,8 @@ void wait_until_ready(int ready, int report)
         if (!failed.step.empty()) {
             throw Failure(failed.step, failed.error, failed.text);
         }
-        throw Failure("guest", 0, "the guest ended before it was ready");
+        throw Failure(child.was_killed() ? step_killed : "guest", 0,
+                      "the guest ended before it was ready");
     }
 }
 
@@ -330,7 +331,7 @@ void make_or_throw(Launch& launch)
     hand_over(spec, socket ? socket->take() : UniqueFd(), started, launch.ahead.namespaces);
     // If it has not had another processor by now, this one has nothing more to do.
     give_processors_back(processors, child.pid());
-    wait_until_ready(wires.ready.read.get(), wires.report.read.get());
+    wait_until_ready(wires.ready.read.get(), wires.report.read.get(), child);
 
     read_notes(wires.report.read.get(), result);
     if (result.nested_closed_by_filter) {

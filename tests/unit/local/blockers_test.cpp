@@ -142,6 +142,14 @@ TEST_CASE("what the kernel said is told once")
     CHECK(explain(result, host.path()).reason == "receive: Invalid argument");
 }
 
+TEST_CASE("a launcher that somebody has killed is no fault of the host's settings")
+{
+    const TemporaryTree host;
+    const auto blocker = explain(failed(step_killed, 0), host.path());
+    CHECK(blocker.remedy.find("the next one makes the sandbox anew") != std::string::npos);
+    CHECK(blocker.remedy.find("berth sessions kill") != std::string::npos);
+}
+
 TEST_CASE("what nobody knows is at least told")
 {
     const TemporaryTree host;

@@ -2,6 +2,7 @@
 
 #include "sandbox/local/blockers.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/launcher/child_process.hpp"
 #include "sandbox/local/launchers.hpp"
 #include "sandbox/local/plan.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -135,7 +136,35 @@ TEST_CASE("what is for later waits for a launcher that has not begun yet, and as
     // Awake, it answers nothing, and ends once it is given up.
     const auto [later, all] = waits_for("head -c 8 <&5 >/dev/null\ncat <&3 >/dev/null\n");
     CHECK(later >= std::chrono::seconds(2));
-    CHECK(all < std::chrono::milliseconds(3500));
+    CHECK(all < std::chrono::seconds(4));
+}
+
+TEST_CASE("a launcher that is killed is told as such")
+{
+    const test::Bench bench;
+    const std::string program = bench.directory() + "/launcher";
+    test::write_text(program, "#!/bin/sh\nkill -KILL $$\n");
+    REQUIRE(::chmod(program.c_str(), 0700) == 0);
+    Launchers launchers(program, false, std::chrono::seconds(10));
+    const auto killed = launchers.launch(probe(), {});
+    CHECK_FALSE(killed.ok);
+    CHECK(killed.step == step_killed);
+}
+
+TEST_CASE("a child that was killed is told from one that ended by itself")
+{
+    const auto start = [](bool killed) {
+        const pid_t pid = ::fork();
+        if (pid == 0) {
+            if (killed) {
+                (void)::raise(SIGKILL);
+            }
+            ::_exit(1);
+        }
+        return ChildProcess(pid);
+    };
+    CHECK(start(true).was_killed());
+    CHECK_FALSE(start(false).was_killed());
 }
 
 TEST_CASE("one launcher waits after a launch, and none is left in the end")
