@@ -200,6 +200,9 @@ Error write_error(int error, const std::string& what, const std::string& doing,
 
 Error access_error(int error, const std::string& doing, const std::string& hint)
 {
+    if (error == EIO) { // which no right over the folder and no other try mends
+        return errno_error(error, doing);
+    }
     const auto limit = host_limit(error);
     return errno_error(error, limit ? doing + ": " + limit->reason : doing,
                        limit ? limit->remedy : hint);

@@ -7,6 +7,7 @@
 #include "sandbox/local/doctor_probes.hpp"
 #include "sandbox/local/home_limit.hpp"
 #include "sandbox/local/layers.hpp"
+#include "sandbox/local/local_errors.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <algorithm>
@@ -219,7 +220,8 @@ std::vector<Check> run_doctor(sandbox::Backend& backend, sandbox::Network networ
         }
         backend.destroy(record, /*purge=*/true);
     } catch (const Error& error) {
-        checks.push_back({"create", false, error.what(), error.hint()});
+        const auto& hint = error.hint();
+        checks.push_back({"create", false, error.what(), hint == ask_doctor ? "" : hint});
     } catch (const std::exception& error) {
         checks.push_back({"create", false, error.what(), {}});
     }

@@ -18,9 +18,12 @@ Error unavailable(const std::system_error& error)
     if (auto full = sandbox::full_disk(error.code().value(), "no sandbox can be made")) {
         return *std::move(full);
     }
-    const auto blocker = explain(to_result(error, "server"), "");
-    return {ErrorCode::sandbox_unavailable, "no sandbox can be made: " + blocker.reason,
-            blocker.remedy.empty() ? "berth doctor" : blocker.remedy};
+    auto [reason, remedy] = explain(to_result(error, "server"), "");
+    if (remedy.empty() && error.code().category() == std::generic_category()) {
+        remedy = errno_error(error.code().value(), reason).hint();
+    }
+    return {ErrorCode::sandbox_unavailable, "no sandbox can be made: " + reason,
+            remedy.empty() ? ask_doctor : std::move(remedy)};
 }
 
 Error unavailable(const CoversChanged& changed)

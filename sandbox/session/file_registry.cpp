@@ -379,10 +379,11 @@ class FileRegistry : public Registry {
         const std::string place = "the session's record " + path(key) + "/" + record_name;
         const auto* failed = dynamic_cast<const std::system_error*>(&why);
         if (failed != nullptr && !is_damage(*failed)) {
-            throw Error(sandbox::access_error(failed->code().value(), "read " + place,
+            const int error = failed->code().value();
+            throw Error(sandbox::access_error(error, "read " + place,
                                               std::string("Try again in a few seconds. ") +
                                                   SessionFolders::hint())
-                            .set_retryable(true));
+                            .set_retryable(error != EIO));
         }
         throw DamagedRecord(ErrorCode::backend_error, place + " cannot be used: " + why.what(),
                             "end the session with `berth sessions kill " + key +

@@ -74,6 +74,11 @@ TEST_SUITE("sandbox/state_directory")
         CHECK(write_error(EROFS, "it", "open it", "another hint").hint() == "another hint");
     }
 
+    TEST_CASE("a disk that fails is no fault of the directory's rights")
+    {
+        CHECK(has(write_error(EIO, "it", "open it", "another hint").hint(), "kernel's log"));
+    }
+
     TEST_CASE("looking for it makes nothing, opening it does")
     {
         const tests::TemporaryDirectory folder;
