@@ -7,10 +7,10 @@
 namespace berth::local {
 
 /// Whether the record is a copy's: the state directory that it names is another than `state`, where
-/// it was found with a home, and is there. Its machine and its home are the original's, which
-/// somebody who tries a copy out, or a backup, must not end or remove. One that was moved, or is
-/// mounted elsewhere, has no other; and a machine of another state directory that shared books tell
-/// of has no home here.
+/// it was found with a home, and has the session too. Its machine and its home are the original's,
+/// which somebody who tries a copy out, or a backup, must not end or remove. One that was moved, or
+/// is mounted elsewhere, has no other, also where somebody has made that state directory anew; and
+/// a machine of another state directory that shared books tell of has no home here.
 [[nodiscard]] bool is_of_copy(const MachineFacts& facts, const std::string& state);
 
 /// Of one that was moved its socket went with it, where that is in the state directory: the record

@@ -91,3 +91,13 @@ class CopiesTest(ParityTest):
                 self.assertEqual(self.state.cgroups(), [])
             finally:
                 self.other.rename(self.state.path)
+
+    def test_a_living_one_is_ended_where_it_was_moved_to_though_its_old_place_is_made_anew(self):
+        self.output("echo mine >file")
+        self.state.path.rename(self.other)
+        self.command_line("call", "--session", "another", "bash_exec", '{"command": "true"}')
+        self.assertTrue(self.state.path.is_dir())
+        self.assertIn("mine\n", self.in_other("call", "--session", "work", "bash_exec", '{"command": "cat file"}'))
+        self.in_other("sessions", "kill", "work", "--purge")
+        self.assertEqual(self.homes(self.other), [])
+        self.command_line("sessions", "kill", "another", "--purge")

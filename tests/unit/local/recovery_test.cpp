@@ -3,12 +3,16 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/local_machine.hpp"
+#include "sandbox/local/record_origin.hpp"
 #include "tests/unit/descriptor_limit.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
+#include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <filesystem>
+#include <string>
 
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -94,6 +98,26 @@ TEST_CASE("a home whose maker was killed before it gave it away is given away; a
         CHECK(std::string(error.what()).find("belongs to uid 2000777") != std::string::npos);
     }
     CHECK(exists(home));
+}
+
+TEST_CASE("a state directory that was moved is no copy, also where its old place is made anew")
+{
+    const tests::TemporaryDirectory folder;
+    const std::string old = folder / "old";
+    const std::string now = folder / "now";
+    local::MachineFacts facts;
+    facts.state = old;
+    facts.folder = std::string(64, 'a');
+    const auto session = "/sessions/" + facts.folder;
+    std::filesystem::create_directories(now + session + "/home");
+    CHECK_FALSE(local::is_of_copy(facts, now));
+    std::filesystem::create_directories(old + "/sessions"); // by a server that knows the old place
+    CHECK_FALSE(local::is_of_copy(facts, now));
+    std::filesystem::create_directories(old + session);
+    CHECK(local::is_of_copy(facts, now));
+    std::filesystem::rename(old, folder / "gone");
+    std::filesystem::create_directory_symlink(now, old); // the same one by another name
+    CHECK_FALSE(local::is_of_copy(facts, now));
 }
 
 TEST_CASE("a home that cannot be removed keeps its uid, and that is told")
