@@ -29,7 +29,7 @@ bool make_private(const std::string& path)
 bool holds_sockets(const std::string& folder)
 {
     // By chance: the servers of two containers may have one process id.
-    const auto name = folder + "/probe-" + random_hex(8);
+    const auto name = folder + '/' + std::string(probe_prefix) + random_hex(8);
     const bool made = ::mknod(name.c_str(), S_IFSOCK | 0600, 0) == 0;
     ::unlink(name.c_str());
     return made;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace berth::local {
 
@@ -10,6 +11,10 @@ namespace berth::local {
 /// <state>/sockets where /run/berth cannot be used. Made 0700 when missing. Throws
 /// Error(sandbox_unavailable).
 [[nodiscard]] std::string runtime_folder(const std::string& state, bool privileged);
+
+/// What begins the names of files by which it is seen whether the folder can have sockets. They are
+/// there for a moment, or left by a process that was killed in it.
+inline constexpr std::string_view probe_prefix = "probe-";
 
 /// Of a machine's guest, in that folder.
 [[nodiscard]] inline std::string socket_in(const std::string& folder, const std::string& machine_id)

@@ -7,6 +7,7 @@
 #include "sandbox/local/cgroup_tree.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/process_identity.hpp"
+#include "sandbox/local/runtime_folder.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -140,6 +141,8 @@ void remove_stale_sockets(const std::string& runtime_folder, const CgroupLayout&
         }
         if (name.size() > suffix.size() && name.ends_with(suffix)) {
             remove_if_stale(folder.get(), name, cgroups);
+        } else if (name.starts_with(probe_prefix)) {
+            ::unlinkat(folder.get(), name.c_str(), 0); // who is at it just now knows already
         }
         ::flock(folder.get(), LOCK_UN);
     }

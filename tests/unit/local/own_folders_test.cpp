@@ -1,14 +1,18 @@
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/local/own_folders.hpp"
 #include "sandbox/local/runtime_folder.hpp"
+#include "sandbox/local/stale_sockets.hpp"
 #include "tests/unit/local/temporary_tree.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace berth::local;
@@ -38,6 +42,18 @@ TEST_CASE("the state, the workspace and the sockets are berth's own")
     if (::geteuid() == 0) {
         CHECK(has(own, "/run/berth"));
     }
+}
+
+TEST_CASE("whoever was killed while it looked for sockets leaves none for long")
+{
+    const TemporaryTree host;
+    host.add_directory("sockets");
+    const auto folder = host.path() + "/sockets";
+    REQUIRE(::mknod((folder + "/probe-0123456789abcdef").c_str(), S_IFSOCK | 0600, 0) == 0);
+    REQUIRE(::mknod((folder + "/other").c_str(), S_IFREG | 0600, 0) == 0);
+    remove_stale_sockets(folder, {}, berth::Deadline::after(std::chrono::seconds(10)));
+    CHECK_FALSE(std::filesystem::exists(folder + "/probe-0123456789abcdef"));
+    CHECK(std::filesystem::exists(folder + "/other"));
 }
 
 TEST_CASE("the sockets of an ordinary user are where a logout leaves them")

@@ -5,6 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <fstream>
+#include <string>
 #include <thread>
 
 using namespace berth;
@@ -54,6 +56,26 @@ TEST_SUITE("session/last_use")
         const auto after = registry->find(key);
         REQUIRE(after.has_value());
         CHECK(after->last_used > read->last_used + 59min);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a call on a session in use reads and writes no file")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        const auto calls = [] { // proc(5): those of all threads so far, with this look itself
+            std::ifstream lines("/proc/self/io");
+            long sum = 0;
+            std::string name;
+            for (long count = 0; lines >> name >> count;) {
+                sum += name == "syscr:" || name == "syscw:" ? count : 0;
+            }
+            return sum;
+        };
+        const auto before = calls();
+        for (int i = 0; i < 10'000; ++i) {
+            (void)manager->acquire(work);
+        }
+        CHECK(calls() - before < 1'000); // what other threads do meanwhile
     }
 
     TEST_CASE_FIXTURE(Fixture, "a long call is use until its end")
