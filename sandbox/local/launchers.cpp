@@ -21,7 +21,6 @@
 #include <system_error>
 #include <utility>
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -95,8 +94,7 @@ LaunchResult read_result(int fd, const Deadline& deadline)
 /// have to wait for; and what it read before they were cloned might not be what was cloned.
 void wait_until_mounted(int fd, bool apart, const Deadline& deadline)
 {
-    pollfd control{fd, POLLIN, 0};
-    if (!apart || !poll_awake({&control, 1})) {
+    if (!apart || !poll_awake(fd)) {
         (void)wait_readable(fd, deadline);
     }
 }

@@ -9,11 +9,12 @@
 
 namespace berth::local {
 
+/// The hint of what nothing more is known of; that command's own reader has no use for it.
+inline constexpr const char* ask_doctor = "berth doctor";
+
 // Why no sandbox can be made, with what helps: sandbox_unavailable, or no_space.
 [[nodiscard]] Error unavailable(const Blocker& blocker);
 [[nodiscard]] Error unavailable(const std::system_error& error);
-/// The hint of what nothing more is known of; that command's own reader has no use for it.
-constexpr const char* ask_doctor = "berth doctor";
 /// To be tried again.
 [[nodiscard]] Error unavailable(const CoversChanged& changed);
 

@@ -79,15 +79,24 @@ def node_version():
     return [int(part) for part in told.strip()[1:].split(".")[:2]]
 
 
+def proxies():
+    """Of all sandboxes."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (entry / "comm").read_text() == "berth-proxy\n":
+                found.append(int(entry.name))
+    return set(found)
+
+
 def proxy_with(port):
     """Whose end of a connection on loopback has this port: other tests have proxies, too."""
     lines = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
     numbers = {f"socket:[{line[9]}]" for line in lines if int(line[1].split(":")[1], 16) == port}
-    for entry in pathlib.Path("/proc").iterdir():
+    for proxy in proxies():
         with contextlib.suppress(OSError):
-            if (entry.name.isdigit() and (entry / "comm").read_text() == "berth-proxy\n"
-                    and numbers & {os.readlink(fd) for fd in (entry / "fd").iterdir()}):
-                return int(entry.name)
+            if numbers & {os.readlink(fd) for fd in pathlib.Path(f"/proc/{proxy}/fd").iterdir()}:
+                return proxy
     return -1
 
 
@@ -114,6 +123,7 @@ class FilteredTest(unittest.TestCase):
             server.server_address[1] for server in (cls.plain, cls.secure, cls.other))
 
     def setUp(self):
+        self.before = proxies()
         self.state = self.enterContext(StateDirectory())
         self.berth = self.start()
 
@@ -130,7 +140,9 @@ class FilteredTest(unittest.TestCase):
     def own_proxy(self, berth=None):
         page = f"http://localhost:{self.port}/whoever-asks"
         found = int(self.run_in(f"curl -s {page}", berth).text)
-        self.assertGreater(found, 0, "whose descriptors root alone can read")
+        if found < 0 and os.geteuid() != 0:  # who may not read whose descriptors they are
+            (found,) = proxies() - self.before
+        self.assertGreater(found, 0)
         return found
 
     def expect(self, command, output):
@@ -252,7 +264,6 @@ class FilteredTest(unittest.TestCase):
         self.assertEqual(result.data["denials"][0]["target"], "example.com:443")
         self.assertIn("[the network denied example.com:443", result.text)
 
-    @unittest.skipIf(os.geteuid() != 0, "only root can tell whose proxy it is")
     def test_the_proxy_outlives_the_server_and_ends_with_the_machine(self):
         first = self.start("--session", "kept")
         page = f"curl -s http://localhost:{self.port}/page"
@@ -265,7 +276,6 @@ class FilteredTest(unittest.TestCase):
         self.assertTrue(self.run_in(page, second).text.endswith("served\n"))
         self.assertEqual(self.own_proxy(second), proxy)
 
-    @unittest.skipIf(os.geteuid() != 0, "only root can tell whose proxy it is")
     def test_a_proxy_that_was_killed_is_told(self):
         os.kill(self.own_proxy(), signal.SIGKILL)
         until = time.monotonic() + 10
@@ -275,16 +285,16 @@ class FilteredTest(unittest.TestCase):
             kinds = [denial["kind"] for denial in result.data["denials"]]
         self.assertEqual(kinds, ["proxy"])
 
-    @unittest.skipIf(os.geteuid() != 0, "only root can tell whose proxy it is")
     def test_what_the_proxy_is(self):
         proxy = pathlib.Path(f"/proc/{self.own_proxy()}")
         status = dict(line.split(":\t", 1) for line in (proxy / "status").read_text().splitlines()
                       if ":\t" in line)
         self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
-        self.assertNotIn("0", status["Uid"].split() + status["Gid"].split())
-        self.assertEqual(status["Groups"].strip(), "")
-        self.assertEqual(int(status["CapPrm"], 16), 0)
-        self.assertEqual(os.readlink(proxy / "cwd"), "/")  # it keeps no disk busy
+        if os.geteuid() == 0:
+            self.assertNotIn("0", status["Uid"].split() + status["Gid"].split())
+            self.assertEqual(status["Groups"].strip(), "")
+            self.assertEqual(int(status["CapPrm"], 16), 0)
+            self.assertEqual(os.readlink(proxy / "cwd"), "/")  # it keeps no disk busy
 
     def test_session_info_tells_of_it(self):
         self.run_in("true")

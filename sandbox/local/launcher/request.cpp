@@ -73,8 +73,7 @@ std::optional<Request> receive_request(MadeAhead& ahead)
     }
     // The server wakes this process before it knows all that it asks for.
     if (woken == wake_apart) {
-        pollfd control{launcher_control_fd, POLLIN, 0};
-        (void)poll_awake({&control, 1});
+        (void)poll_awake(launcher_control_fd);
     }
     auto message = receive_descriptors(launcher_control_fd, 1);
     if (message.descriptors.empty()) {

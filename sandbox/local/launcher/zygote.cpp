@@ -80,9 +80,9 @@ class Roots {
     void expect(const std::string& encoded)
     {
         expected_ = protocol::decode<Ahead>(encoded);
-        const std::string base = std::exchange(expected_.base, {});
+        std::string base = std::exchange(expected_.base, {});
         const bool other = base != base_;
-        base_ = base;
+        base_ = std::move(base);
         if (other || !root_) {
             make();
         }
