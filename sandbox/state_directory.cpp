@@ -10,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <string_view>
+#include <vector>
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -176,6 +177,29 @@ UniqueFd find_state_directory(const std::string& path)
         throw unopened(path, errno);
     }
     return fd;
+}
+
+std::optional<Error> why_unwritable(const std::string& path)
+{
+    const auto judged = [&](int error) -> std::optional<Error> {
+        if (error == ENOENT || error == EOPNOTSUPP || error == EISDIR) { // the last two: O_TMPFILE
+            return std::nullopt;
+        }
+        return write_error(error, "nothing can be written", "write to the state directory " + path,
+                           "Its disk must be writable for who runs berth; --state-dir or "
+                           "BERTH_STATE_DIR names another directory.");
+    };
+    const UniqueFd trial(::open(path.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
+    if (!trial) {
+        return judged(errno);
+    }
+    // A whole block, and on the disk: what is only in memory fails later, when nobody looks.
+    const std::vector<char> block(4096, 'x');
+    const auto written = ::write(trial.get(), block.data(), block.size());
+    if (written < 0 || ::fdatasync(trial.get()) != 0) {
+        return judged(errno);
+    }
+    return static_cast<std::size_t>(written) == block.size() ? std::nullopt : judged(ENOSPC);
 }
 
 std::optional<Error> full_disk(int error, const std::string& what)

@@ -23,6 +23,12 @@ namespace berth::sandbox {
 /// told without trying.
 [[nodiscard]] UniqueFd find_state_directory(const std::string& path);
 
+/// Why nothing can be written there now, as it tells who calls write_error(): a full disk, one that
+/// fails, one that was made read-only for that. Nothing where a try shows that it can, where there
+/// is no such directory yet, and where its file system has no file without a name to try with
+/// (O_TMPFILE).
+[[nodiscard]] std::optional<Error> why_unwritable(const std::string& path);
+
 /// Of a failed write there: Error(no_space) when its disk or quota is used up, else nothing. `what`
 /// could not be done. Names no path: the model reads it too.
 [[nodiscard]] std::optional<Error> full_disk(int error, const std::string& what);

@@ -117,9 +117,10 @@ std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::
     return paths;
 }
 
-void end_guest(const sandbox::MachineRecord& record)
+void end_guest(const sandbox::MachineRecord& record, const std::string& state)
 {
     if (const UniqueFd guest = open_guest(facts_from(record))) {
+        SessionFolder::note_asked_end(state, record);
         sys::pidfd_send_signal(guest.get(), SIGKILL);
     }
 }

@@ -17,8 +17,10 @@ namespace berth::local {
 [[nodiscard]] std::vector<std::string> session_cgroups(const CgroupLayout& layout,
                                                        const std::string& id);
 
-/// Ends the guest of a record alone; what else there is of its machine stays.
-void end_guest(const sandbox::MachineRecord& record);
+/// Ends the guest of a record alone; what else there is of its machine stays. `state`: as
+/// destroy_machine() has it. What became of the machine is noted there first: whoever comes to it
+/// before the books have it would take it for a loss.
+void end_guest(const sandbox::MachineRecord& record, const std::string& state);
 
 /// Ends the machine of a record: its processes first, then cgroups, socket and temporary folders,
 /// with `purge` the home and the host uid too. Of a record whose session has a later machine only

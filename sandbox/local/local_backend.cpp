@@ -172,7 +172,9 @@ sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash
     const auto listener = listener_at(facts.socket_path);
     facts.pid = listener.pid;
     facts.start_time = listener.start_time;
-    return to_record(id, SessionFolder(here.state, key_hash).generation(), facts);
+    auto record = to_record(id, SessionFolder(here.state, key_hash).generation(), facts);
+    record.data["key_hash"] = key_hash;
+    return record;
 }
 
 /// Not even a machine that no record tells of.
@@ -412,7 +414,7 @@ void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
 
 void LocalBackend::interrupt(const sandbox::MachineRecord& record)
 {
-    end_guest(find_unrecorded(record.data.at("key_hash")));
+    end_guest(find_unrecorded(record.data.at("key_hash")), host().state);
 }
 
 bool LocalBackend::is_gone(const sandbox::MachineRecord& record)

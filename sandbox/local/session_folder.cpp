@@ -303,6 +303,13 @@ std::optional<protocol::Parting> SessionFolder::parting(const std::string& state
     return folder ? protocol::read_parting_note(folder.get(), parting_name) : std::nullopt;
 }
 
+void SessionFolder::note_asked_end(const std::string& state, const sandbox::MachineRecord& record)
+{
+    if (const UniqueFd folder = open_of(state, record)) {
+        protocol::change_parting_note(folder.get(), parting_name, protocol::Parting::asked);
+    }
+}
+
 std::string SessionFolder::last_words(const std::string& state,
                                       const sandbox::MachineRecord& record)
 {

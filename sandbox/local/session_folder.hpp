@@ -95,6 +95,9 @@ class SessionFolder {
     [[nodiscard]] static std::optional<protocol::Parting>
     parting(const std::string& state, const sandbox::MachineRecord& record);
 
+    /// Of that machine, which is about to be ended before the books say so. As parting().
+    static void note_asked_end(const std::string& state, const sandbox::MachineRecord& record);
+
     /// See sandbox::Backend::last_words(). As parting().
     [[nodiscard]] static std::string last_words(const std::string& state,
                                                 const sandbox::MachineRecord& record);

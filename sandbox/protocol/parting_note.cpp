@@ -53,6 +53,16 @@ void begin_parting_note(int note)
     write_full(note, {&living, 1});
 }
 
+void change_parting_note(int folder, const std::string& path, Parting why) noexcept
+{
+    const UniqueFd note(
+        ::openat(folder, path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+    const char byte = static_cast<char>(why);
+    if (note) {
+        (void)!::pwrite(note.get(), &byte, 1, 0);
+    }
+}
+
 std::optional<Parting> read_parting_note(int folder, const std::string& path) noexcept
 {
     const UniqueFd note = open_note(folder, path);

@@ -20,6 +20,10 @@ namespace berth::protocol {
 /// Makes that of an empty file. Throws std::system_error.
 void begin_parting_note(int note);
 
+/// What it says from now on of a guest that is about to be ended from outside. Nothing is done
+/// where there is none, or it cannot be written: the end is told as a loss then.
+void change_parting_note(int folder, const std::string& path, Parting why) noexcept;
+
 /// What it says; nothing where there is none, or it cannot be read.
 [[nodiscard]] std::optional<Parting> read_parting_note(int folder,
                                                        const std::string& path) noexcept;

@@ -7,8 +7,8 @@ namespace berth::session {
 
 namespace {
 
-/// A note of the guest's own. Without one it did not end by itself, however long it was not used:
-/// clients that are there and jobs are use, of which the books know nothing.
+/// A note of the guest's own, or of who ended it. Without one nobody did, however long it was not
+/// used: clients that are there and jobs are use, of which the books know nothing.
 Event noted_event(const Record& record, protocol::Parting parting)
 {
     switch (parting) {
@@ -18,6 +18,8 @@ Event noted_event(const Record& record, protocol::Parting parting)
         return Event::left;
     case protocol::Parting::retired:
         return Event::retired;
+    case protocol::Parting::asked:
+        return Event::end;
     case protocol::Parting::none:
         break;
     }

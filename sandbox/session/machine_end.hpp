@@ -10,7 +10,7 @@ namespace berth::session {
 
 /// What became of the machine of a record that is running by the books, and gone: whether
 /// somebody was ending it, it ended itself, as nobody used it (`default_ttl`, where the record does
-/// not say) or was there any more, or was lost. `parting`: the guest's own note, by which it is
+/// not say) or was there any more, or was lost. `parting`: the guest's note, by which it is
 /// known; of a release that left none it is guessed by the books. `attended`: somebody was there. A
 /// restart of the host takes all machines: what the date says then, and whether this one would have
 /// ended before, is not asked. Throws std::system_error.

@@ -307,6 +307,8 @@ class MachineKeeper {
     [[nodiscard]] bool are_books_elsewhere() const;
     [[nodiscard]] bool is_foreign(const std::string& key) const;
     [[nodiscard]] std::unique_ptr<Registry::Hold> lock_to_make(const Wanted& wanted) const;
+    [[nodiscard]] std::unique_ptr<Registry::Hold>
+    lock_to_end(const std::string& key, const Deadline& deadline, bool interrupted) const;
     bool clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
     void keep_machine_here(const std::string& key, const Record& record) const;
     void renew_machine_here(const std::string& key, const Record& record) const noexcept;

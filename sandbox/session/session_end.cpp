@@ -46,7 +46,33 @@ void take_over(const std::string& key, Record& record)
     record.why = "its record was damaged, and it was ended on request";
 }
 
+/// Whether it is of a later machine than `ended`; empty: of none.
+bool has_followed(const Record& record, const std::string& ended)
+{
+    return !ended.empty() && record.machine.generation != ended;
+}
+
 } // namespace
+
+/// `interrupted`: the machine that was being made has its end, or has it when its server goes on.
+std::unique_ptr<Registry::Hold>
+MachineKeeper::lock_to_end(const std::string& key, const Deadline& deadline, bool interrupted) const
+{
+    try {
+        return lock(key, deadline);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::busy || !interrupted) {
+            throw;
+        }
+        Error waiting(error.code(),
+                      std::string(error.what()) + "; what it was making is ended all the same",
+                      error.hint());
+        for (const auto& [name, value] : error.details()) {
+            waiting.with_detail(name, value);
+        }
+        throw Error(waiting);
+    }
+}
 
 Ended MachineKeeper::end(const std::string& key, const Manner& manner)
 {
@@ -72,16 +98,18 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
     }
     require_same_backend(*record);
     require_place(settings_.place, *record);
-    const bool in_making = record->state == State::creating && !manner.condition;
-    if (in_making) {
+    std::string in_making; // the generation
+    if (record->state == State::creating && !manner.condition) {
         // Else its session.setup, of an hour perhaps, would be waited for.
+        in_making = record->machine.generation;
         backend_.interrupt(interrupted(key, *record));
     }
     finish_begun(key);
-    const auto lock = this->lock(key, manner.deadline);
-    if (!look()) {
-        // Whoever made it has undone it.
-        return {.ended = in_making, .saved = {}, .trouble = {}, .remedy = {}};
+    const auto lock = lock_to_end(key, manner.deadline, !in_making.empty());
+    // Whoever made it has undone it, or a call that was quicker has cleared up, and what it has
+    // made since nobody asked to end.
+    if (!look() || (!manner.purge && has_followed(*record, in_making))) {
+        return {.ended = !in_making.empty(), .saved = {}, .trouble = {}, .remedy = {}};
     }
     require_same_backend(*record);
     require_place(settings_.place, *record);

@@ -4,6 +4,7 @@
 #include "sandbox/base/joined.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/base/wall_time.hpp"
+#include "sandbox/state_directory.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/reports.hpp"
 #include "server/options/values.hpp"
@@ -45,6 +46,11 @@ Status gather(session::SessionManager& sessions, const Options& options)
 {
     Status status;
     status.availability = sessions.backend().availability();
+    if (status.availability.available) { // else why not says more
+        if (const auto why = sandbox::why_unwritable(options.sessions.state_directory)) {
+            status.availability = {false, why->what(), why->hint(), why->code()};
+        }
+    }
     const auto unless = [&](bool told, const auto& action) {
         try {
             action();

@@ -27,6 +27,18 @@ for filled in $(seq 0 4 64); do
 done
 """
 
+# A disk with room, without, and one that the kernel has made read-only, as it does after an error.
+STATUS_SCRIPT = r"""
+mount -t tmpfs -o size=64k,mode=700 none "$1" || exit
+status() { "$0" status --json --state-dir "$1"; printf '{"status": %d}\n' $?; }
+status "$1"
+head -c 64k /dev/zero >"$1/filled" 2>/dev/null
+status "$1"
+rm "$1/filled"
+mount -o remount,ro "$1"
+status "$1"
+"""
+
 
 def documents(text):
     decoder = json.JSONDecoder(strict=False)
@@ -55,6 +67,27 @@ class FullDiskTest(unittest.TestCase):
             self.assertFalse(refused[0])
             self.assertTrue(refused[-1])
             self.assertEqual(state.leaks(), [])
+
+    def test_the_status_says_that_nothing_can_be_written(self):
+        with StateDirectory() as state:
+            roomy, full, read_only = self.statuses(state)
+        self.assertEqual((roomy["available"], roomy["status"], roomy["reason"]), (True, 0, ""))
+        self.assertEqual((full["available"], full["status"]), (False, 1))
+        self.assertIn("the disk that holds berth's state directory is full", full["reason"])
+        self.assertIn("sessions kill KEY --purge", full["remedy"])
+        self.assertEqual((read_only["available"], read_only["status"]), (False, 1))
+        self.assertIn(f"write to the state directory {state.path}: Read-only file system", read_only["reason"])
+        self.assertIn("--state-dir", read_only["remedy"])
+        self.assertTrue(full["sessions_known"] and read_only["sessions_known"])
+
+    def statuses(self, state):
+        as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+        done = subprocess.run(
+            ["unshare", "--mount", *as_root, "sh", "-c", STATUS_SCRIPT, binary_path(), str(state.path)],
+            text=True, capture_output=True, timeout=120)
+        told = list(documents(done.stdout))
+        self.assertEqual(len(told), 6, done.stderr)
+        return [{**status, **code} for status, code in zip(told[::2], told[1::2])]
 
     def check(self, answer, path):
         text = answer["content"][0]["text"]

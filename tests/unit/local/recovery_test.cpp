@@ -4,6 +4,7 @@
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/record_origin.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/descriptor_limit.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 #include "tests/unit/temporary_directory.hpp"
@@ -61,6 +62,22 @@ TEST_CASE("of a record that is lost or damaged the key is enough to end the mach
     server->destroy(key_only, /*purge=*/true);
     CHECK_FALSE(exists(folder_of(bench)));
     CHECK_FALSE(exists(bench.state() + "/uids/2000000"));
+}
+
+TEST_CASE("a guest that is ended before the books say so has that in its note")
+{
+    Bench bench;
+    auto record = bench.make().record();
+    const auto facts = local::facts_from(record);
+    record.data["key_hash"] = facts.folder;
+    sandbox::MachineRecord key_only;
+    key_only.backend = "local";
+    key_only.data["key_hash"] = facts.folder;
+    const auto server = another_server(bench);
+    CHECK(server->parting(record) == protocol::Parting::none);
+    server->interrupt(key_only);
+    CHECK(tests::becomes_true([&] { return server->is_gone(record); }));
+    CHECK(server->parting(record) == protocol::Parting::asked);
 }
 
 TEST_CASE("a session that has closed its own folders goes on and can be ended")

@@ -73,6 +73,19 @@ TEST_SUITE("protocol/parting_note")
         CHECK_FALSE(held(path));
     }
 
+    TEST_CASE("who ends a guest from outside says so in its note, and makes none")
+    {
+        const tests::TemporaryDirectory folder;
+        const auto path = folder / "note";
+        protocol::change_parting_note(AT_FDCWD, path, Parting::asked);
+        CHECK_FALSE(protocol::read_parting_note(AT_FDCWD, path).has_value());
+        const auto guests = protocol::make_parting_note(AT_FDCWD, path);
+        protocol::change_parting_note(AT_FDCWD, path, Parting::asked);
+        CHECK(protocol::read_parting_note(AT_FDCWD, path) == Parting::asked);
+        CHECK(held(path)); // it lives yet
+        CHECK(protocol::read_last_words(AT_FDCWD, path).empty());
+    }
+
     TEST_CASE("what follows the byte is read of a guest that ended itself, and as far as it may go")
     {
         const tests::TemporaryDirectory folder;

@@ -64,6 +64,7 @@ class FakeBackend : public sandbox::Backend {
 
     std::function<void()> before_ready; ///< called in create(), when the machine exists
     std::function<void()> before_end;   ///< called in destroy(), when nothing is changed yet
+    std::function<void()> on_interrupt; ///< called in interrupt()
     sandbox::MachineRecord last_ended;  ///< as destroy() was given it
     std::atomic<bool> available{true};
     std::string reason = "no fakes here"; ///< set before anybody asks
@@ -165,6 +166,13 @@ class FakeBackend : public sandbox::Backend {
         std::filesystem::remove(alive(key));
         if (purge) {
             std::filesystem::remove(home(key));
+        }
+    }
+
+    void interrupt(const sandbox::MachineRecord& /*record*/) override
+    {
+        if (on_interrupt) {
+            on_interrupt();
         }
     }
 

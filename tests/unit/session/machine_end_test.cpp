@@ -17,6 +17,8 @@
 
 using namespace berth;
 using namespace std::chrono_literals;
+using session::Event;
+using session::State;
 using tests::says;
 using tests::work;
 
@@ -104,6 +106,9 @@ TEST_SUITE("session/machine_end")
         CHECK(start()->facts(work).why.starts_with("its last client left"));
         backend->noted = protocol::Parting::retired;
         CHECK(start()->facts(work).why.starts_with("it was made with other settings"));
+        backend->noted = protocol::Parting::asked; // by who has not got the lock yet
+        CHECK(start()->facts(work).state == "ended");
+        CHECK(start()->facts(work).why == next(State::running, Event::end)->why);
         backend->noted = protocol::Parting::none;
         CHECK(says(start()->acquire(work), "the sandbox was lost"));
         CHECK(told == 1);

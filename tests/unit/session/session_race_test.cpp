@@ -176,6 +176,51 @@ TEST_SUITE("session/race")
         kill_hard(stuck);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "who ends what another server makes does not end what came after it")
+    {
+        const pid_t stuck = spawn_stuck(work);
+        const auto manager = start();
+        const auto quicker = start();
+        backend->on_interrupt = [&] {
+            kill_hard(stuck);
+            CHECK(quicker->acquire(work).sandbox != nullptr);
+        };
+        CHECK(manager->kill(work, /*purge=*/false).ended);
+        CHECK(quicker->facts(work).state == "running");
+        backend->on_interrupt = nullptr;
+        CHECK(manager->kill(work, /*purge=*/false).ended);
+        CHECK(quicker->facts(work).state == "ended");
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "with its files goes also what came after it")
+    {
+        const pid_t stuck = spawn_stuck(work);
+        const auto manager = start();
+        const auto quicker = start();
+        backend->on_interrupt = [&] {
+            kill_hard(stuck);
+            CHECK(quicker->acquire(work).sandbox != nullptr);
+        };
+        CHECK(manager->kill(work, /*purge=*/true).ended);
+        CHECK(quicker->facts(work).state == "absent");
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who cannot end what stands still is told that it ends all the same")
+    {
+        const pid_t stuck = spawn_stuck(work);
+        const auto manager = start(100ms);
+        std::string said;
+        try {
+            (void)manager->kill(work, /*purge=*/false);
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::busy);
+            said = error.what() + error.hint();
+        }
+        CHECK(said.find("; what it was making is ended all the same") != std::string::npos);
+        CHECK(said.find("kill -CONT") != std::string::npos);
+        kill_hard(stuck);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "who waits for another server's setup is told how long it may take")
     {
         const pid_t stuck = spawn_stuck(work);
