@@ -158,7 +158,9 @@ void restrict_itself(ChildSetup& setup, const Handover& handover, bool closed)
     restrict_files({.trees = setup.trees,
                     .binds = setup.spec.binds,
                     .cgroups = handover.run_cgroup.get(),
-                    .program = setup.program.get()});
+                    .program = setup.program.get(),
+                    .reopened = {handover.oom_events.get(), handover.pids_events.get(),
+                                 handover.cpu_stat.get()}});
     if (setup.ahead == nullptr) {
         filter_itself(setup, closed);
     }
@@ -228,7 +230,7 @@ void run_child(ChildSetup setup) noexcept
 {
     ChildReport failed;
     try {
-        const Handover handover = set_up(setup);
+        Handover handover = set_up(setup);
         if (setup.spec.probe) {
             write_full(setup.ready_fd, "R");
             ::_exit(0);

@@ -9,6 +9,7 @@
 #include "sandbox/local/launcher/told.hpp"
 #include "sandbox/local/launcher/trees.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct ChildSetup {
     int lifetime_fd = -1;
     int proxy_fd = -1;      ///< of a filtered network; becomes the guest's
     std::string processors; ///< which it may have again when it begins
+    /// Of a launcher that has forked this: frees what that has in memory of its machine.
+    std::function<void()> forget_launchers;
 };
 
 /// Host name and network of the namespaces that this process is in.

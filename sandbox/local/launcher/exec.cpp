@@ -31,7 +31,8 @@ void stay_open(int fd)
     }
 }
 
-protocol::GuestConfig complete(ChildSetup& setup, const Handover& handover)
+/// `handover`: of its lists nothing is left.
+protocol::GuestConfig complete(ChildSetup& setup, Handover& handover)
 {
     protocol::GuestConfig config = std::move(setup.spec.guest);
     config.listen_fd = handover.listen.get();
@@ -43,9 +44,12 @@ protocol::GuestConfig complete(ChildSetup& setup, const Handover& handover)
     config.limits_by_cgroup = config.commands_cgroup_fd >= 0 && setup.spec.cgroup.v2_controllers;
     config.v1_freezer_fd = handover.freezer.get();
     config.v1_tasks_fds.clear();
-    for (const auto& tasks : handover.command_tasks) {
-        config.v1_tasks_fds.push_back(tasks.get());
+    for (auto& tasks : handover.command_tasks) {
+        config.v1_tasks_fds.push_back(tasks.release());
     }
+    release_memory(handover.command_tasks);
+    release_memory(handover.guest_tasks);
+    release_memory(handover.mounts);
     config.oom_events_fd = handover.oom_events.get();
     config.pids_events_fd = handover.pids_events.get();
     config.cpu_stat_fd = handover.cpu_stat.get();
@@ -120,7 +124,7 @@ void wipe(std::string& secret)
 
 } // namespace
 
-void become_guest(ChildSetup& setup, const Handover& handover)
+void become_guest(ChildSetup& setup, Handover& handover)
 {
     protocol::GuestConfig config = complete(setup, handover);
     replace_standard_streams();
@@ -140,6 +144,9 @@ void become_guest(ChildSetup& setup, const Handover& handover)
     release_memory(setup.base_trees);
     release_memory(setup.filter);
     release_memory(setup.processors);
+    if (setup.forget_launchers) {
+        setup.forget_launchers();
+    }
     guest::give_back_freed_memory();
     setup.process_name.show(guest_name);
     // As after an exec: until the guest itself takes it back its own files in /proc are its own.

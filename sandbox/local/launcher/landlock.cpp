@@ -109,6 +109,11 @@ void restrict_files(const Reach& reach)
     if (reach.program >= 0) {
         rules.allow(reach.program, reading, /*directory=*/false);
     }
+    for (const int file : reach.reopened) {
+        if (file >= 0) {
+            rules.allow(file, LANDLOCK_ACCESS_FS_READ_FILE, /*directory=*/false);
+        }
+    }
     rules.restrict_self();
 }
 

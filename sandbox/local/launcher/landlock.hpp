@@ -2,6 +2,7 @@
 
 #include "sandbox/local/launcher/trees.hpp"
 
+#include <array>
 #include <vector>
 
 namespace berth::local {
@@ -22,6 +23,9 @@ struct Reach {
     const std::vector<Bind>& binds;
     int cgroups = -1; ///< a directory that the guest writes in though it is below no root
     int program = -1; ///< a file that is executed though it is below no root
+    /// Files that the guest has open, though they are below no root, and opens anew for reading by
+    /// their names in /proc/self/fd. -1: none.
+    std::array<int, 3> reopened{-1, -1, -1};
 };
 
 void restrict_files(const Reach& reach);

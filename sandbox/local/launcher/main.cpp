@@ -65,7 +65,7 @@ int launch(FilterProgram& filter, const ProcessName& process_name, Supplies supp
     MadeAhead ahead{.root = std::move(supplies.root), .namespaces = {}, .socket = nullptr};
     // Without its number a launcher becomes no guest, and what is made ahead is for one that does.
     if (ahead.root && supplies.waits && thread_number() != nullptr && !is_wanted_within(quiet)) {
-        const auto& expected = supplies.expected;
+        auto& expected = supplies.expected;
         ahead.namespaces = NamespaceKeeper::start(*ahead.root, expected, filter, process_name);
         if (ahead.namespaces) {
             ahead.socket = socket_ahead(socket_in(expected.sockets, expected.cgroup.name));

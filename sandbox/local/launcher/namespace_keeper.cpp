@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/release_memory.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/child.hpp"
 #include "sandbox/local/launcher/dev.hpp"
@@ -67,9 +68,18 @@ DoneAhead make(UniqueFd mount, const Ahead& expected)
 /// What the keeper has of the launcher that it was forked from.
 struct Inherited {
     PreparedRoot& prepared;
-    CgroupsAhead& cgroups;
+    std::unique_ptr<CgroupsAhead>& cgroups;
+    Ahead& expected;
     FilterProgram& filter;
     const ProcessName& process_name;
+
+    /// In the guest-to-be: what is in the heap of these.
+    void forget() const
+    {
+        cgroups->keep(); // they are its own, and not this copy's to remove
+        cgroups.reset();
+        release_memory(expected);
+    }
 };
 
 /// In the keeper, and then in the guest-to-be.
@@ -78,7 +88,7 @@ struct Inherited {
     const int socket = wires.handover.second.get();
     clone_args args{};
     args.flags = CLONE_PARENT;
-    add_own_namespaces(args, from.cgroups.spec(), from.cgroups.v2().guest_fd());
+    add_own_namespaces(args, from.cgroups->spec(), from.cgroups->v2().guest_fd());
     const pid_t pid = clone_with_thread_number(args);
     if (pid != 0) {
         write_number(socket, pid > 0 ? pid : -errno);
@@ -87,14 +97,15 @@ struct Inherited {
     LaunchSpec spec; // until it is told
     ChildSetup setup{.spec = spec, .filter = from.filter, .process_name = from.process_name};
     setup.ahead = &ahead;
-    setup.guest_tasks = &from.cgroups.guest_tasks();
+    setup.guest_tasks = &from.cgroups->guest_tasks();
+    setup.forget_launchers = [&from] { from.forget(); };
     setup.handover_fd = socket;
     setup.report_fd = wires.report.write.get();
     setup.ready_fd = wires.ready.write.get();
     run_child(std::move(setup));
 }
 
-[[noreturn]] void keep(const Ahead& expected, const Inherited& from, Wires& wires) noexcept
+[[noreturn]] void keep(const Inherited& from, Wires& wires) noexcept
 {
     try {
         // Not only by the end of the socket, which it does not have in the end.
@@ -104,7 +115,7 @@ struct Inherited {
         ::close(launcher_control_fd);
         ::close(launcher_wake_fd);
         from.process_name.show("berth-ahead");
-        DoneAhead ahead = make(from.prepared.take(), expected);
+        DoneAhead ahead = make(from.prepared.take(), from.expected);
         from.prepared.forget();
         give_birth(std::move(ahead), from, wires);
     } catch (const std::exception&) {
@@ -144,7 +155,7 @@ bool NamespaceKeeper::guest_waits()
     return true;
 }
 
-std::optional<NamespaceKeeper> NamespaceKeeper::start(PreparedRoot& root, const Ahead& expected,
+std::optional<NamespaceKeeper> NamespaceKeeper::start(PreparedRoot& root, Ahead& expected,
                                                       FilterProgram& filter,
                                                       const ProcessName& process_name) noexcept
 {
@@ -159,9 +170,9 @@ std::optional<NamespaceKeeper> NamespaceKeeper::start(PreparedRoot& root, const 
             return std::nullopt;
         }
         if (pid == 0) {
-            keep(expected,
-                 {.prepared = root,
-                  .cgroups = *cgroups,
+            keep({.prepared = root,
+                  .cgroups = cgroups,
+                  .expected = expected,
                   .filter = filter,
                   .process_name = process_name},
                  wires);

@@ -33,10 +33,10 @@ namespace berth::local {
 class NamespaceKeeper {
   public:
     /// With the mount that `root` has ready, which stays of use to look at. Of `expected` all but
-    /// the base. Nothing where it cannot be made: then that mount may be gone, and the launch makes
-    /// all of it itself and says what is wrong.
+    /// the base; the guest-to-be lets go of it. Nothing where it cannot be made: then that mount
+    /// may be gone, and the launch makes all of it itself and says what is wrong.
     [[nodiscard]] static std::optional<NamespaceKeeper>
-    start(PreparedRoot& root, const Ahead& expected, FilterProgram& filter,
+    start(PreparedRoot& root, Ahead& expected, FilterProgram& filter,
           const ProcessName& process_name) noexcept;
 
     /// Whether it can be the spec's machine, whose root is the prepared one. False, too, when it
