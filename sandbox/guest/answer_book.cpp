@@ -39,7 +39,9 @@ bool AnswerBook::is_full()
 
 void AnswerBook::begin(const std::string& name, const Request& request)
 {
-    entries_.push_back({.name = name, .request = request, .answer = {}, .kept = {}});
+    entries_.push_back({.name = name, .request = request, .answer = {}, .place = {}, .kept = {}});
+    Entry& entry = entries_.back();
+    entry.kept = entry.place.insert(entry.place.end(), &entry);
     by_name_.insert_or_assign(name, std::prev(entries_.end()));
     drop_names();
 }
@@ -59,7 +61,7 @@ void AnswerBook::keep(const std::string& name, Answer answer)
     bytes_ += answer.payload.size();
     entry.answer = std::move(answer);
     entry.standing = Standing::answered;
-    entry.kept = kept_.insert(kept_.end(), &entry);
+    kept_.splice(kept_.end(), entry.place);
     while (kept_.size() > limits_.answers || bytes_ > limits_.bytes) {
         drop_answer(*kept_.front());
     }

@@ -92,7 +92,10 @@ class AnswerBook {
         Request request;
         Standing standing = Standing::running;
         Answer answer;
-        std::list<Entry*>::iterator kept; ///< while it is answered
+        /// What is to be added to `kept_`, made before the call does anything: an answer is kept
+        /// when memory is fullest, and a few bytes behind all that would hold a page for as long.
+        std::list<Entry*> place;
+        std::list<Entry*>::iterator kept; ///< in one of the two
     };
 
     void drop_answer(Entry& entry);

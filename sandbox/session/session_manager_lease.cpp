@@ -268,7 +268,7 @@ void SessionManager::Implementation::keep_obtained(Slot& slot, const Parts& part
     }
     slot.told_settings = std::move(obtained.told_settings);
     slot.seen = std::move(obtained.seen);
-    slot.record = std::move(obtained.record);
+    slot.remember(std::move(obtained.record));
     slot.touched = BootClock::now();
 }
 

@@ -5,6 +5,7 @@
 #include "sandbox/session/departure.hpp"
 
 #include <exception>
+#include <utility>
 
 namespace berth::session {
 
@@ -20,6 +21,25 @@ void Slot::hold_claim(const MachineKeeper& keeper, Registry& registry)
                     "try again in a few seconds");
     }
     keeper.hold_claim_here(key, claim_here);
+}
+
+void Slot::remember(Record obtained)
+{
+    record = std::move(obtained);
+    record.machine.data.clear();
+}
+
+std::optional<Record> Slot::remembered()
+{
+    const std::lock_guard lock(mutex);
+    const auto& held = sandbox ? sandbox : reported;
+    if (!held) {
+        return std::nullopt;
+    }
+    Record whole = record;
+    whole.machine.data = held->machine().record().data;
+    whole.machine.data["key_hash"] = key; // which one that was just made has not
+    return whole;
 }
 
 void Slot::settle_told(MachineKeeper& keeper)

@@ -41,7 +41,9 @@ struct Slot : std::enable_shared_from_this<Slot> {
     std::optional<MachineKeeper::Pending> pending; ///< see MachineKeeper::Wanted
     std::string told_settings;                     ///< see MachineKeeper::Wanted
     MachineKeeper::Seen seen;
-    Record record;            ///< of either, as the books had it when it was obtained
+    /// Of either, as the books had it when it was obtained, without what its machine has itself
+    /// (see remembered()): that is a quarter of what a server has of each session.
+    Record record;
     Told untold;              ///< the next lease has it
     Untold taken;             ///< from the books, which keep it until it was read; another is put
                               ///< here under `making` too
@@ -82,12 +84,11 @@ struct Slot : std::enable_shared_from_this<Slot> {
                (tried < present || (tried == present && BootClock::now() >= change_from));
     }
 
+    /// Under `mutex`: `record`, of a machine that was just obtained.
+    void remember(Record obtained);
+
     /// What is known without the books; nothing where there is no sandbox, nor was one.
-    [[nodiscard]] std::optional<Record> remembered()
-    {
-        const std::lock_guard lock(mutex);
-        return sandbox || reported ? std::optional(record) : std::nullopt;
-    }
+    [[nodiscard]] std::optional<Record> remembered();
 };
 
 /// One call's hold of the session's sandbox.

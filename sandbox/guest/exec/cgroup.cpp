@@ -166,10 +166,13 @@ std::uint64_t oom_kills(int fd)
 
 void forget_reading(int fd) noexcept
 {
+    // Of all that are forgotten one after the other that is the same number, and the kernel keeps a
+    // name and an inode of each that was looked up here, 0.9 kB.
+    const UniqueFd same(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 3));
     std::array<char, 32> path{};
-    (void)std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", fd);
+    (void)std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", same.get());
     // Never another than what the guest was given: the number is its own, and so is this /proc.
-    const UniqueFd fresh(fd < 0 ? -1 : ::open(path.data(), O_RDONLY | O_CLOEXEC));
+    const UniqueFd fresh(same ? ::open(path.data(), O_RDONLY | O_CLOEXEC) : -1);
     if (fresh) {
         (void)::dup3(fresh.get(), fd, O_CLOEXEC);
     }

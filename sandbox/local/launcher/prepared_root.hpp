@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/release_memory.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/launch_spec.hpp"
 #include "sandbox/local/place_identity.hpp"
@@ -45,8 +46,8 @@ class PreparedRoot {
     /// The mount that was cloned ahead, whatever has become of the host since.
     [[nodiscard]] UniqueFd take() { return std::move(mount_); }
 
-    /// What it keeps open: in a process that needs nothing of it any more.
-    void forget() { *this = PreparedRoot(); }
+    /// What it keeps open and in memory: in a process that needs nothing of it any more.
+    void forget() { release_memory(*this, PreparedRoot()); }
 
   private:
     PreparedRoot() = default;
