@@ -83,6 +83,7 @@ TEST_CASE("a guest at rest has opened anew what it has read of its cgroups")
     protocol::ExecuteRequest request;
     request.id = random_hex(16);
     request.command = "true";
+    request.timeout = 100'000;
     CHECK(sandbox.execute(request, {}).exit_code == 0);
     for (const auto& each : held) {
         CHECK(tests::becomes_true([&] { return !is_the_same(each, facts.pid); }));
