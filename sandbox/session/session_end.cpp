@@ -46,10 +46,12 @@ void take_over(const std::string& key, Record& record)
     record.why = "its record was damaged, and it was ended on request";
 }
 
-/// Whether it is of a later machine than `ended`; empty: of none.
-bool has_followed(const Record& record, const std::string& ended)
+/// Whether another machine lives by now than the one of that generation, which was interrupted;
+/// empty: none was.
+bool has_followed(const Record& record, const std::string& interrupted)
 {
-    return !ended.empty() && record.machine.generation != ended;
+    return !interrupted.empty() && record.state == State::running &&
+           record.machine.generation != interrupted;
 }
 
 } // namespace

@@ -6,11 +6,13 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace berth;
@@ -103,6 +105,29 @@ TEST_SUITE("session/save_on_end")
         CHECK(saved.at(1).folder == "/sessions/work"); // where those of the session went before
         CHECK_FALSE(has_home());
         CHECK_FALSE(std::filesystem::exists(folder(work)));
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "who ends a making has saved what the session owed before it")
+    {
+        full = true;
+        (void)start()->acquire(work);
+        CHECK_FALSE(start()->kill(work, false).saved);
+        full = false;
+        std::atomic<bool> begun = false;
+        std::atomic<bool> interrupted = false;
+        backend->before_ready = [&] {
+            if (!begun.exchange(true)) {
+                CHECK(tests::becomes_true([&] { return interrupted.load(); }));
+                throw Error(ErrorCode::backend_error, "its guest was ended");
+            }
+        };
+        backend->on_interrupt = [&] { interrupted = true; };
+        const std::jthread maker([&] {
+            CHECK(tests::error_of([&] { (void)start()->acquire(work); }) ==
+                  ErrorCode::backend_error);
+        });
+        REQUIRE(tests::becomes_true([&] { return begun.load(); }));
+        CHECK(start()->kill(work, false).saved);
     }
 
     TEST_CASE_FIXTURE(Fixture, "where nothing was asked for no machine is made for it")
