@@ -320,6 +320,7 @@ class Backend {
     /// Ends the guest of a machine that is just being made, whoever makes it: that one is told by
     /// the guest's end, and undoes the rest. Of a record as of an interrupted creation (see
     /// destroy()). Nothing where there is none, or it cannot be reached: it is waited for then.
+    /// Where guests have notes, parting() says protocol::Parting::asked from then on.
     virtual void interrupt(const MachineRecord& /*record*/) {}
 
     /// Whether it is certain that the machine of a record does not exist any more; one that merely
@@ -327,8 +328,8 @@ class Backend {
     /// nothing of the key lives on this host, whoever made it.
     [[nodiscard]] virtual bool is_gone(const MachineRecord& /*record*/) { return false; }
 
-    /// How the guest of a machine that is gone has ended, by its own note; nothing where it had
-    /// none, as of an earlier release, or somebody has cleared up after it.
+    /// How the guest of a machine that is gone has ended, by its note; nothing where it had none,
+    /// as of an earlier release, or somebody has cleared up after it.
     [[nodiscard]] virtual std::optional<protocol::Parting> parting(const MachineRecord& /*record*/)
     {
         return std::nullopt;
