@@ -129,8 +129,7 @@ class HomesOnE2bTest(ParityTest):
 
     def test_a_command_that_calls_itself_a_shim_is_ended_like_any_other(self):
         self.call("bash_exec", background=True, command=(
-            "exec bash -c 'printf berth-shim >/proc/$$/comm; while :; do date +%s%N >tick; sleep 0.05; done' "
-            "reside /run/berth"))
+            f"exec bash -c 'printf berth-shim >/proc/$$/comm; {TICKING}' reside /run/berth"))
         self.wait_until(lambda: self.berth.call_tool("bash_exec", {"command": "cat tick"}).data["stdout"], 10, "it")
         self.command_line("sessions", "kill", "work")
         self.assert_it_stands()

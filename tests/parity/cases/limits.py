@@ -165,7 +165,9 @@ class LimitsTest(ParityTest):
         self.assertGreater(throttled["throttled_periods"], 4)
         self.assertGreaterEqual(throttled["periods"], throttled["throttled_periods"])
         self.assertGreater(throttled["throttled_ms"], 0)
-        self.assertRegex(told.text, r"slowed by the session's limit of processor time \(local.cpus\)")
+        # Said where it was for most of the time; who has to share a busy machine does not come to it.
+        felt = throttled["throttled_periods"] >= 10 and throttled["throttled_periods"] > throttled["periods"] / 2
+        self.assertEqual("slowed by the session's limit of processor time (local.cpus)" in told.text, felt, told)
         # The next command may begin in the period that this one has used up.
         self.wait_until(lambda: "cpu_throttled" not in self.run_command("true").data, 10,
                         "a command that takes nothing is not slowed")
