@@ -76,9 +76,9 @@ class FullDiskTest(unittest.TestCase):
         self.assertIn("the disk that holds berth's state directory is full", full["reason"])
         self.assertIn("sessions kill KEY --purge", full["remedy"])
         self.assertEqual((read_only["available"], read_only["status"]), (False, 1))
-        self.assertIn(f"write to the state directory {state.path}: Read-only file system", read_only["reason"])
+        self.assertIn(f"{state.path} cannot be written to: Read-only file system", read_only["reason"])
         self.assertIn("--state-dir", read_only["remedy"])
-        self.assertTrue(full["sessions_known"] and read_only["sessions_known"])
+        self.assertTrue(full["sessions_known"])
 
     def statuses(self, state):
         as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
