@@ -3,6 +3,7 @@
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_limit.hpp"
+#include "sandbox/base/io.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +11,7 @@
 #include <cstring>
 #include <exception>
 #include <string_view>
-#include <vector>
+#include <system_error>
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -180,26 +181,25 @@ UniqueFd find_state_directory(const std::string& path)
 }
 
 std::optional<Error> why_unwritable(const std::string& path)
-{
-    const auto judged = [&](int error) -> std::optional<Error> {
-        if (error == ENOENT || error == EOPNOTSUPP || error == EISDIR) { // the last two: O_TMPFILE
-            return std::nullopt;
-        }
-        return write_error(error, "nothing can be written", "write to the state directory " + path,
-                           "Its disk must be writable for who runs berth; --state-dir or "
-                           "BERTH_STATE_DIR names another directory.");
-    };
+try {
     const UniqueFd trial(::open(path.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600));
     if (!trial) {
-        return judged(errno);
+        throw_errno("make a file");
     }
     // A whole block, and on the disk: what is only in memory fails later, when nobody looks.
-    const std::vector<char> block(4096, 'x');
-    const auto written = ::write(trial.get(), block.data(), block.size());
-    if (written < 0 || ::fdatasync(trial.get()) != 0) {
-        return judged(errno);
+    write_full(trial.get(), std::string(4096, 'x'));
+    if (::fdatasync(trial.get()) != 0) {
+        throw_errno("fdatasync");
     }
-    return static_cast<std::size_t>(written) == block.size() ? std::nullopt : judged(ENOSPC);
+    return std::nullopt;
+} catch (const std::system_error& failed) {
+    const int error = failed.code().value();
+    if (error == ENOENT || error == EOPNOTSUPP || error == EISDIR) { // the last two: O_TMPFILE
+        return std::nullopt;
+    }
+    return write_error(error, "nothing can be written", "write to the state directory " + path,
+                       "Its disk must be writable for who runs berth; --state-dir or "
+                       "BERTH_STATE_DIR names another directory.");
 }
 
 std::optional<Error> full_disk(int error, const std::string& what)

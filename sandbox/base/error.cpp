@@ -106,6 +106,14 @@ Error& Error::with_detail(std::string key, std::string value)
     return *this;
 }
 
+Error& Error::with_details_of(const Error& other)
+{
+    for (const auto& [key, value] : other.details_) {
+        with_detail(key, value);
+    }
+    return *this;
+}
+
 Error& Error::with_output(std::string output)
 {
     output_ = std::move(output);

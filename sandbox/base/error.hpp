@@ -63,6 +63,8 @@ class Error : public std::runtime_error {
     [[nodiscard]] const std::string& output() const noexcept { return output_; }
 
     Error& with_detail(std::string key, std::string value);
+    /// For the same failure in other words.
+    Error& with_details_of(const Error& other);
     Error& with_output(std::string output);
     Error& set_retryable(bool retryable) noexcept;
 

@@ -54,10 +54,7 @@ Error not_woken(const Error& error)
         told.code(), std::string("the sandbox could not be woken: ") + told.what(),
         "Nothing of this call was done: try again. A call waits for that as long as its own "
         "time and 15 s more, a minute at most.");
-    for (const auto& [key, value] : told.details()) {
-        waited.with_detail(key, value);
-    }
-    return Error(waited.set_retryable(true));
+    return Error(waited.with_details_of(told).set_retryable(true));
 }
 
 Error as_of_envd(const StatusError& refusal)

@@ -77,9 +77,7 @@ Error MachineKeeper::with_maker(const Error& refusal, const std::string& key) co
                   "Try again in a few seconds. Where that does not help, look at that process: "
                   "one that stands still (state T) `kill -CONT` lets go on; after `kill -KILL` "
                   "of it the next call begins anew.");
-    for (const auto& [name, value] : refusal.details()) {
-        waiting.with_detail(name, value);
-    }
+    waiting.with_details_of(refusal);
     return waiting;
 }
 

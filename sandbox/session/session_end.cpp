@@ -69,10 +69,7 @@ MachineKeeper::lock_to_end(const std::string& key, const Deadline& deadline, boo
         Error waiting(error.code(),
                       std::string(error.what()) + "; what it was making is ended all the same",
                       error.hint());
-        for (const auto& [name, value] : error.details()) {
-            waiting.with_detail(name, value);
-        }
-        throw Error(waiting);
+        throw Error(waiting.with_details_of(error));
     }
 }
 

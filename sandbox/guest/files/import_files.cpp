@@ -172,10 +172,7 @@ protocol::TransferredFile import_one(const std::string& path, const TransferHead
     }
     message += joined_first(loaded, most_named, shown);
     Error told(error.code(), message, error.hint());
-    for (const auto& [key, value] : error.details()) {
-        told.with_detail(key, value);
-    }
-    throw Error(told.set_retryable(error.retryable()));
+    throw Error(told.with_details_of(error).set_retryable(error.retryable()));
 }
 
 /// Before the first is written: of a load that cannot be whole there should not be a part.

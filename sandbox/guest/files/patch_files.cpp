@@ -99,10 +99,7 @@ void undo(std::deque<PatchTarget>& targets, const CallContext& context, std::str
     const std::string state =
         left.empty() ? "; no file was changed" : "; not all could be put back: " + left;
     Error told(error.code(), error.what() + state, error.hint());
-    for (const auto& [key, value] : error.details()) {
-        told.with_detail(key, value);
-    }
-    throw Error(told.set_retryable(error.retryable()));
+    throw Error(told.with_details_of(error).set_retryable(error.retryable()));
 }
 
 /// All of them, or none.

@@ -153,21 +153,27 @@ class LimitsTest(ParityTest):
         self.assertEqual(self.output("ulimit -Sn; ulimit -Hn"), f"{NOFILE}\n{NOFILE}\n")
         self.assertEqual(self.python(COUNT_FILES), f"EMFILE {NOFILE}\n")
 
-    def test_processor_time(self):
+    def burn(self):
         told = self.run_command("python3 -", stdin=BURN, timeout=60)
         used = float(told.data["stdout"])  # in 1.5 s
         self.assertGreater(used, 0)
+        return told, used
+
+    def test_processor_time(self):
+        told, used = self.burn()
         if "cpu" not in limiting_controllers():
             self.assertNotIn("cpu_throttled", told.data)
             return
+        for _ in range(4):  # who has to share a busy machine does not come to the limit often enough
+            if told.data.get("cpu_throttled", {}).get("throttled_periods", 0) >= 10:
+                break
+            told, used = self.burn()
         self.assertLess(used, 1.5 * CPUS + 0.25)
         throttled = told.data["cpu_throttled"]
         self.assertGreater(throttled["throttled_periods"], 4)
         self.assertGreaterEqual(throttled["periods"], throttled["throttled_periods"])
         self.assertGreater(throttled["throttled_ms"], 0)
-        # Said where it was for most of the time; who has to share a busy machine does not come to it.
-        felt = throttled["throttled_periods"] >= 10 and throttled["throttled_periods"] > throttled["periods"] / 2
-        self.assertEqual("slowed by the session's limit of processor time (local.cpus)" in told.text, felt, told)
+        self.assertRegex(told.text, r"slowed by the session's limit of processor time \(local.cpus\)")
         # The next command may begin in the period that this one has used up.
         self.wait_until(lambda: "cpu_throttled" not in self.run_command("true").data, 10,
                         "a command that takes nothing is not slowed")
