@@ -2,6 +2,7 @@
 
 #include "sandbox/backend.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/given_up_calls.hpp"
 #include "sandbox/protocol/messages.hpp"
 #include "sandbox/receipt.hpp"
 #include "sandbox/turns.hpp"
@@ -232,6 +233,7 @@ class Sandbox {
     [[nodiscard]] std::unique_ptr<GuestConnection>
     connect_again(const Exchange& first, const std::stop_token& stop, const Deadline& until);
     void judge_repetition(Answered& answered, bool imports, bool stopped);
+    void ask_no_more(const Exchange& exchange);
     [[nodiscard]] Introduction introduction() const;
     [[nodiscard]] Borrowed borrow(bool fresh, const Exchange& exchange);
     [[nodiscard]] bool is_alive() const;
@@ -257,6 +259,7 @@ class Sandbox {
     Turns calls_{most_calls};
     Turns commands_{most_commands};
     std::shared_ptr<LateWords> words_; ///< null where connections are kept
+    GivenUpCalls given_up_;            ///< where they are kept
     std::shared_ptr<ConnectionPool> idle_ = std::make_shared<ConnectionPool>(most_idle);
     std::atomic<int> uses_ = 0; ///< calls in flight that work there
     std::atomic<BootClock::time_point> last_use_ = BootClock::now();

@@ -109,7 +109,7 @@ Sandbox::Borrowed Sandbox::borrow(bool fresh, const Exchange& exchange)
     if (attends_) {
         keep_attending();
     }
-    if (!fresh) {
+    if (!fresh && given_up_.empty()) { // which a hello says
         if (auto connection = idle_->take()) {
             return {std::move(connection), true};
         }
@@ -150,7 +150,10 @@ std::unique_ptr<GuestConnection> Sandbox::try_to_connect(const Deadline& deadlin
     try {
         auto connection = std::make_unique<GuestConnection>(machine_->connect(deadline));
         const std::stop_callback on_stop(stop, [&] { connection->shutdown(); });
-        connection->say_hello(introduction, deadline);
+        auto complete = introduction;
+        complete.words.given_up = given_up_.all();
+        connection->say_hello(complete, deadline);
+        given_up_.heard(complete.words.given_up);
         return connection;
     } catch (const Error& error) {
         if (tells_of_a_loss(error)) {
@@ -262,7 +265,9 @@ Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connecti
         throw Broken(refusal, /*begun=*/false, connection->repeats());
     } catch (const Error& error) {
         if (error.code() != ErrorCode::session_lost && connection->is_made()) {
-            if (words_ && error.code() == ErrorCode::cancelled && !exchange.name.empty()) {
+            if (error.code() != ErrorCode::cancelled) {
+                ask_no_more(exchange);
+            } else if (words_ && !exchange.name.empty()) {
                 words_->declined(std::string(exchange.name)); // it may not have heard of that
             }
             throw;

@@ -142,11 +142,24 @@ Sandbox::Answered Sandbox::repeat(const Exchange& first, const Broken& cause, bo
             throw_left(/*has_begun=*/true);
         }
     }
-    if (words_ && !repetitions.gone()) { // at least with the next request
-        repetitions.stopped() ? words_->declined(std::string(first.name))
-                              : words_->given_up(std::string(first.name));
+    if (!repetitions.gone()) {
+        if (words_ && repetitions.stopped()) { // at least with the next request
+            words_->declined(std::string(first.name));
+        } else {
+            ask_no_more(first);
+        }
     }
     repetitions.give_up();
+}
+
+/// The guest hears of it with the next request, whose answer can name what became of the call.
+void Sandbox::ask_no_more(const Exchange& exchange)
+{
+    if (exchange.name.empty()) {
+        return;
+    }
+    const std::string name(exchange.name);
+    words_ ? words_->given_up(name) : given_up_.add(name);
 }
 
 /// A stop request ends the attempt: the next one asks for the answer alone.
@@ -161,6 +174,7 @@ Sandbox::connect_again(const Exchange& first, const std::stop_token& stop, const
         if (tells_of_a_loss(error) || error.code() == ErrorCode::cancelled) {
             throw Broken(error, /*begun=*/true, /*repeats=*/true);
         }
+        ask_no_more(first);
         throw_not_asked(error, first.operation);
     }
 }
