@@ -27,6 +27,47 @@ std::string name_of(const std::string& key, const std::optional<Record>& record)
                     .set_retryable(true));
 }
 
+[[noreturn]] void refuse_untold(const std::string& name, const std::string& why)
+{
+    refuse_in_use(name, "its machine does not say that it is not: " + why,
+                  "`berth sessions kill " + name +
+                      "` ends it as it is, and keeps its home; then adopt that.");
+}
+
+/// Nobody but its server could ever have the home of an unnamed one.
+bool may_be_attended(const Record& record, const Adoption& adoption)
+{
+    return record.unnamed && adoption.end_machine;
+}
+
+/// Throws where somebody works there.
+void require_nobody(const Record& record, const Adoption& adoption, const protocol::InfoReply& info)
+{
+    const auto name = visible(record.id.session);
+    if (!info.pause && !may_be_attended(record, adoption)) {
+        refuse_untold(name, "its release does not know who is connected");
+    }
+    const bool attended = info.pause && info.pause->clients > 0;
+    if (info.calls > 0 || (attended && !record.unnamed)) {
+        refuse_in_use(name, occupation(info),
+                      "Close the client that uses it, or `berth sessions kill " + name +
+                          "`, then adopt it.");
+    }
+}
+
+/// What nobody was told of is taken from its guest before the machine ends: of one that will not,
+/// its own server would tell it nobody any more.
+void require_nobody_yet(const Record& record, const Adoption& adoption, sandbox::Sandbox& sandbox)
+{
+    protocol::InfoReply info;
+    try {
+        info = sandbox.look(Deadline::after(attended_time));
+    } catch (const std::exception&) {
+        return; // nor can anything be taken from it
+    }
+    require_nobody(record, adoption, info);
+}
+
 } // namespace
 
 /// Those of both keys, in the order of the keys: two that want each other's wait for one another
@@ -314,9 +355,10 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
         registry_.put(key, *record);
         return false;
     }
+    sandbox::Sandbox sandbox(std::move(machine), record->token);
+    require_nobody_yet(*record, adoption, sandbox);
     Record words = *record; // with what nobody was told of, which goes with the home
     keep_last_words(key, words, lock);
-    sandbox::Sandbox sandbox(std::move(machine), record->token);
     require_idle(*record, adoption, sandbox);
     record->untold = std::move(words.untold);
     note_ending(key, *record);
@@ -330,13 +372,6 @@ void MachineKeeper::require_idle(const Record& record, const Adoption& adoption,
                                  sandbox::Sandbox& sandbox)
 {
     const auto name = visible(record.id.session);
-    // Nobody but its server could ever have the home of an unnamed one.
-    const bool may_be_attended = record.unnamed && adoption.end_machine;
-    const auto refuse_untold = [&](const std::string& why) {
-        refuse_in_use(name, "its machine does not say that it is not: " + why,
-                      "`berth sessions kill " + name +
-                          "` ends it as it is, and keeps its home; then adopt that.");
-    };
     protocol::InfoReply info;
     try {
         if (sandbox.retire()) {
@@ -344,20 +379,12 @@ void MachineKeeper::require_idle(const Record& record, const Adoption& adoption,
         }
         info = sandbox.look(Deadline::after(attended_time));
     } catch (const std::exception& error) {
-        if (!may_be_attended) {
-            refuse_untold(error.what());
+        if (!may_be_attended(record, adoption)) {
+            refuse_untold(name, error.what());
         }
         return;
     }
-    if (!info.pause && !may_be_attended) {
-        refuse_untold("its release does not know who is connected");
-    }
-    const bool attended = info.pause && info.pause->clients > 0;
-    if (info.calls > 0 || (attended && !record.unnamed)) {
-        refuse_in_use(name, occupation(info),
-                      "Close the client that uses it, or `berth sessions kill " + name +
-                          "`, then adopt it.");
-    }
+    require_nobody(record, adoption, info);
     if (!adoption.end_machine) {
         refuse_in_use(name, occupation(info),
                       "A machine cannot change its name; --end-machine ends it, with its jobs. Its "

@@ -67,17 +67,20 @@ void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Err
     sandbox::Sandbox sandbox(std::move(machine), record.token);
     const std::string end = "`berth sessions kill " + record.id.session +
                             "` ends it now and keeps its home, and the next call makes another";
-    const auto untold = last_look(sandbox);
+    const auto before = record.untold;
+    keep_parting_words(wanted.key, record, sandbox);
     bool ended = false;
     try {
         ended = sandbox.retire();
     } catch (const sandbox::OtherVersion&) {
+        take_back(wanted.key, record, before);
         throw Error(ErrorCode::sandbox_unavailable,
                     "the sandbox of session '" + record.id.session +
                         "' was made by a newer release of berth: " + refusal.what(),
                     "Start the server in that release. Or on the host " + end + '.');
     }
     if (!ended) {
+        take_back(wanted.key, record, before); // its own server tells it
         throw Error(ErrorCode::busy,
                     "the sandbox of session '" + record.id.session +
                         "' was made by an earlier release of berth (" + refusal.what() +
@@ -86,10 +89,27 @@ void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Err
                     "Or on the host " +
                         end + '.');
     }
-    keep_untold(record, parting_notices(untold)); // nobody else can tell it any more
-    destroy(record.machine, false, lock);
-    apply(record, Event::outgrown);
-    registry_.put(wanted.key, record);
+    end_retired(wanted.key, record, Event::outgrown, lock);
+}
+
+/// Nobody else can tell them once it is ended, and this server may die in the middle of that.
+void MachineKeeper::keep_parting_words(const std::string& key, Record& record,
+                                       sandbox::Sandbox& sandbox)
+{
+    const auto notices = parting_notices(last_look(sandbox));
+    if (!notices.empty()) {
+        keep_untold(record, notices);
+        put_before_removal(key, record);
+    }
+}
+
+void MachineKeeper::take_back(const std::string& key, Record& record,
+                              const std::vector<std::string>& untold)
+{
+    if (record.untold != untold) {
+        record.untold = untold;
+        registry_.put(key, record);
+    }
 }
 
 } // namespace berth::session

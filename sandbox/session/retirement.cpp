@@ -21,6 +21,11 @@ constexpr std::chrono::seconds look_time{5};
 /// job asks for it now and then; with the machine it would be gone.
 bool is_busy(const protocol::InfoReply& info, bool attends)
 {
+    // Asked first: what nobody was told of, once it is taken from a guest that another server goes
+    // on with, that one would tell nobody.
+    if (info.pause && info.pause->clients > (attends ? 1U : 0U)) {
+        return true;
+    }
     const bool unread = std::ranges::any_of(info.ended, &protocol::JobEntry::unread);
     return info.calls > 0 || !info.jobs.empty() || (attends && unread);
 }
@@ -92,13 +97,20 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
     if (!last.untold.empty()) {
         keep_untold(record, {last.untold});
     }
-    apply(record, Event::retired);
-    record.ending = true; // what it occupied is there, and with it the guest's note of why it ended
-    registry_.put(wanted.key, record);
+    end_retired(wanted.key, record, Event::retired, lock);
+    return true;
+}
+
+/// What it occupied is there until then, and with it the guest's note of why it ended.
+void MachineKeeper::end_retired(const std::string& key, Record& record, Event why,
+                                const Registry::Hold& lock)
+{
+    apply(record, why);
+    record.ending = true;
+    registry_.put(key, record);
     destroy(record.machine, false, lock);
     record.ending = false;
-    registry_.put(wanted.key, record);
-    return true;
+    registry_.put(key, record);
 }
 
 /// For the guest they count as told once it is asked what they printed, whatever comes: so they are

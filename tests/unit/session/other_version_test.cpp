@@ -32,6 +32,7 @@ class GuestBackend : public sandbox::Backend {
   public:
     protocol::VersionRange versions; ///< of the next machine
     std::atomic<bool> in_use = false;
+    std::atomic<bool> breaks = false; ///< an end is not gone on with, as by a server that is killed
     std::atomic<int> unseen = 0; ///< commands that have ended, of whose results nobody has heard
 
     [[nodiscard]] std::string_view name() const noexcept override { return "guests"; }
@@ -74,6 +75,9 @@ class GuestBackend : public sandbox::Backend {
     {
         const std::lock_guard lock(mutex_);
         guests_.erase(record.generation);
+        if (breaks) {
+            throw Error(ErrorCode::backend_error, "it breaks off");
+        }
     }
 
     [[nodiscard]] std::string description() const override { return "threads"; }
@@ -220,6 +224,22 @@ TEST_SUITE("session/other_version")
               std::string::npos);
         fixture.backend->unseen = 0; // the next machine's own
         CHECK(manager->acquire(work).notices.empty());
+    }
+
+    TEST_CASE("an end that broke off has what nobody has seen, and why it ended, in the books")
+    {
+        const Fixture fixture;
+        (void)fixture.made_by(older);
+        fixture.backend->unseen = 2;
+        fixture.backend->breaks = true;
+        CHECK(tests::error_of([&] { (void)fixture.start()->acquire(work); }));
+        fixture.backend->breaks = false;
+        fixture.backend->unseen = 0;
+        const auto notices = fixture.start()->acquire(work).notices;
+        REQUIRE(notices.size() == 3);
+        CHECK(notices[0].find("`deploy 1`") != std::string::npos);
+        CHECK(notices[1].find("`deploy 2`") != std::string::npos);
+        CHECK(notices[2].find("it was made by an earlier release") != std::string::npos);
     }
 
     TEST_CASE(
