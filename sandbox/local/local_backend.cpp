@@ -315,8 +315,14 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     const Ahead ahead =
         expect({spec.network, resolv_conf_for(spec.network), begun.covers, spec.limits, programs});
     const std::string slot = launcher.cgroup();
-    forget_socket(socket_in(here.runtime, id));
-    auto uid = choose_uid(spec.key_hash); // from here on others may wait for its lock
+    const std::string socket = socket_in(here.runtime, id);
+    forget_socket(socket);
+    // The user before the sessions': of no session and, as the whole range, of no account.
+    const auto proxy = start_session_proxy(settings_.proxy_program, spec,
+                                           privileged_ ? settings_.uid_base - 1 : nobody, socket,
+                                           settings_.certificates);
+    const auto certificates = trust_files(proxy.authority, settings_.certificates);
+    auto uid = choose_uid(spec.key_hash); // others wait for its lock from here on: nothing slow
     const LaunchSpec launch = plan(spec, uid.uid, {id, slot}, programs->files, ahead);
     // Before it is mounted: of what is replaced at this moment there is a notice too many.
     MachineFacts facts = facts_before(spec, here.state);
@@ -327,11 +333,6 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                        .cgroups = facts.cgroups,
                        .privileged = privileged_},
                       std::move(uid), spares_.take(), spec.ends_with_server);
-    // The user before the sessions': of no session and, as the whole range, of no account.
-    const auto proxy = start_session_proxy(settings_.proxy_program, spec,
-                                           privileged_ ? settings_.uid_base - 1 : nobody,
-                                           launch.socket_path, settings_.certificates);
-    const auto certificates = trust_files(proxy.authority, settings_.certificates);
     const auto result = launchers_.launch(
         std::move(launcher), launch,
         {.lifetime = creation.lifetime(), .lock = spec.lock, .proxy = proxy.session.get()},

@@ -181,7 +181,7 @@ void settle_handover(int state)
 
 /// The exclusive lock, freed with the descriptor. Its file also remembers where the last search
 /// ended.
-UniqueFd lock_uids(int state, std::chrono::seconds patience = std::chrono::seconds(10))
+UniqueFd lock_uids(int state, std::chrono::milliseconds patience)
 {
     if (::mkdirat(state, "uids", 0700) != 0 && errno != EEXIST) {
         throw_errno("make the folder of uids");
@@ -222,8 +222,8 @@ void set_next_offset(const UniqueFd& lock, unsigned next)
 
 } // namespace
 
-UidRange::UidRange(int state, unsigned base, unsigned count)
-    : state_(state), base_(base), count_(count)
+UidRange::UidRange(int state, unsigned base, unsigned count, std::chrono::milliseconds patience)
+    : state_(state), base_(base), count_(count), patience_(patience)
 {
 }
 
@@ -240,7 +240,7 @@ bool UidRange::is_taken(unsigned uid) const
 
 UidRange::Claim UidRange::choose(const std::string& name) const
 {
-    Claim claim{.uid = 0, .name = name, .lock = lock_uids(state_), .state = state_};
+    Claim claim{.uid = 0, .name = name, .lock = lock_uids(state_, patience_), .state = state_};
     const auto text = read_record(state_, name);
     const auto recorded = parse(text);
     if (recorded && read_small(state_, claim_path(*recorded)) == name) {
@@ -289,7 +289,7 @@ void UidRange::Claim::write(SpareFolder* spare)
 void UidRange::hand_over(const std::string& from, const std::string& to,
                          const std::function<void()>& move) const
 {
-    const UniqueFd lock = lock_uids(state_);
+    const UniqueFd lock = lock_uids(state_, patience_);
     const auto uid = uid_of(state_, from);
     if (!uid) {
         throw Error(ErrorCode::backend_error,
@@ -315,24 +315,19 @@ unsigned UidRange::claim(const std::string& name) const
     return claim.uid;
 }
 
-void UidRange::release(const std::string& name) noexcept
+void UidRange::release(const std::string& name)
 {
-    try {
-        const UniqueFd lock = lock_uids(state_);
-        const auto text = read_record(state_, name);
-        if (text.empty()) {
-            return;
-        }
-        const auto recorded = parse(text);
-        const bool known = recorded && read_small(state_, claim_path(*recorded)) == name;
-        const auto uids = known ? std::vector{*recorded} : claims_of(state_, name);
-        ::unlinkat(state_, record_path(name).c_str(), 0);
-        for (const unsigned uid : uids) {
-            ::unlinkat(state_, claim_path(uid).c_str(), 0);
-        }
-    } catch (const std::exception&) {
-        // The claim stays: a uid less, never one with two owners.
+    const UniqueFd lock = lock_uids(state_, patience_);
+    const auto text = read_record(state_, name);
+    if (text.empty()) {
         return;
+    }
+    const auto recorded = parse(text);
+    const bool known = recorded && read_small(state_, claim_path(*recorded)) == name;
+    const auto uids = known ? std::vector{*recorded} : claims_of(state_, name);
+    ::unlinkat(state_, record_path(name).c_str(), 0);
+    for (const unsigned uid : uids) {
+        ::unlinkat(state_, claim_path(uid).c_str(), 0);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/unique_fd.hpp"
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -17,8 +18,10 @@ class SpareFolder;
 /// uid that claims to be its own.
 class UidRange {
   public:
-    /// `state`: an open directory that only berth can write.
-    UidRange(int state, unsigned base, unsigned count);
+    /// `state`: an open directory that only berth can write. `patience`: for the lock, which others
+    /// hold for some milliseconds.
+    UidRange(int state, unsigned base, unsigned count,
+             std::chrono::milliseconds patience = std::chrono::seconds(10));
 
     /// A uid that is chosen for a session, and on the disk once it is written.
     struct Claim {
@@ -35,7 +38,8 @@ class UidRange {
 
     /// The uid of the session in folder `<state>/sessions/<name>`, the same one every time.
     /// Serialised between processes by a lock file. Throws Error(sandbox_unavailable) when the
-    /// range is used up, std::system_error.
+    /// range is used up, Error(busy) where another berth holds the lock for that long,
+    /// std::system_error.
     [[nodiscard]] Claim choose(const std::string& name) const;
 
     /// Both in one.
@@ -44,12 +48,14 @@ class UidRange {
     /// The uid of the session in folder `from` becomes that of `to`, which has none, together with
     /// the home: `move` renames it, and throws where it has not. Whoever next looks for a uid ends
     /// or undoes what a process that died has left of this: where the home is decides. Throws
-    /// Error(backend_error) where the uid is not known, std::system_error, and what `move` throws.
+    /// Error(backend_error) where the uid is not known, what choose() throws of its lock, and what
+    /// `move` throws.
     void hand_over(const std::string& from, const std::string& to,
                    const std::function<void()>& move) const;
 
-    /// The session's files are gone. Nothing happens without a claim.
-    void release(const std::string& name) noexcept;
+    /// The session's files are gone. Nothing happens without a claim. Throws what choose() throws
+    /// of its lock: whoever forgot the session then would leave a uid that nobody ever frees.
+    void release(const std::string& name);
 
     /// Removes what processes have left that were killed while they changed uids. Waits for nobody.
     static void clear_up(int state) noexcept;
@@ -60,6 +66,7 @@ class UidRange {
     int state_;
     unsigned base_;
     unsigned count_;
+    std::chrono::milliseconds patience_;
 };
 
 } // namespace berth::local

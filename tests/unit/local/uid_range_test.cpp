@@ -1,10 +1,12 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/uid_range.hpp"
+#include "tests/unit/error_of.hpp"
 #include "tests/unit/local/temporary_tree.hpp"
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -229,4 +232,22 @@ TEST_CASE_FIXTURE(HandOver, "a home that is removed before its handover was sett
     CHECK_FALSE(std::filesystem::exists(at("uids/5000")));
     CHECK_FALSE(std::filesystem::exists(at("sessions/a/uid")));
     CHECK_FALSE(std::filesystem::exists(at("sessions/b/uid")));
+}
+
+TEST_CASE("who cannot have the lock is told so, and forgets no uid")
+{
+    const TemporaryTree state;
+    const UniqueFd fd(::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    UidRange range(fd.get(), 5000, 3, std::chrono::milliseconds(20));
+    state.add_directory("sessions/a");
+    CHECK(range.claim("a") == 5000);
+    {
+        const UniqueFd held(::openat(fd.get(), "uids/lock", O_RDWR | O_CLOEXEC));
+        REQUIRE(::flock(held.get(), LOCK_EX) == 0);
+        CHECK(tests::error_of([&] { (void)range.choose("b"); }) == ErrorCode::busy);
+        CHECK(tests::error_of([&] { range.release("a"); }) == ErrorCode::busy);
+        CHECK(std::filesystem::exists(state.path() + "/sessions/a/uid"));
+    }
+    range.release("a");
+    CHECK_FALSE(std::filesystem::exists(state.path() + "/sessions/a/uid"));
 }
