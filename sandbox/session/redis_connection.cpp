@@ -77,7 +77,6 @@ UniqueFd connect_to_file(const std::string& path, const Deadline& deadline)
 
 UniqueFd connect_tcp(const RedisAddress& address, std::chrono::milliseconds patience)
 {
-    const auto deadline = Deadline::after(patience);
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     wanted.ai_flags = AI_NUMERICSERV;
@@ -88,6 +87,8 @@ UniqueFd connect_tcp(const RedisAddress& address, std::chrono::milliseconds pati
         throw RedisBroken(std::string("find its host: ") + ::gai_strerror(failed), false);
     }
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> end(all, &::freeaddrinfo);
+    // From here: the resolver has times of its own, behind which nothing would be left to connect.
+    const auto deadline = Deadline::after(patience);
     int addresses = 0;
     for (const addrinfo* each = all; each != nullptr; each = each->ai_next) {
         ++addresses;

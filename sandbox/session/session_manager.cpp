@@ -146,7 +146,12 @@ Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool
 
 void SessionManager::Implementation::start_collector(const Homes& homes)
 {
-    std::call_once(collector_started_, [&] { collect(homes, std::chrono::seconds(0)); });
+    try {
+        std::call_once(collector_started_, [&] { collect(homes, std::chrono::seconds(0)); });
+    } catch (const std::system_error&) {
+        return; // no thread to be had, which is no reason to refuse a call: the next one tries
+                // again
+    }
 }
 
 void SessionManager::Implementation::collect_late() noexcept
