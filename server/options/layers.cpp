@@ -68,11 +68,11 @@ bool is_same(const Definition& definition, const RawValue& a, const RawValue& b)
     return value && value == quantity(definition, b);
 }
 
-/// Of these 0 is no number but "never" or "any": above every maximum, and none itself.
+/// Where 0 may be said it is no number but "never", "any" or "not limited": above every maximum,
+/// and none itself.
 bool is_unlimited(const Definition& definition, double value)
 {
-    return value == 0 &&
-           (definition.key == "session.idle_pause" || definition.key == "session.quota");
+    return value == 0 && definition.least == 0;
 }
 
 void check_keys(const std::map<std::string, RawValue>& values)

@@ -164,6 +164,14 @@ TEST_CASE("no limit at all is above every maximum")
     CHECK(bench.make().sessions.limits.jobs == 2);
     bench.variables["BERTH_SESSION_JOBS"] = "0";
     CHECK(has(bench.refusal(), "session.jobs"));
+    bench.variables.clear();
+    bench.file("profile = \"ci\"\n[profiles.ci.max]\n"
+               "filter.max_sent = \"1MiB\"\nsession.home_retention = \"2d\"\n");
+    bench.variables["BERTH_FILTER_MAX_SENT"] = "0";
+    bench.variables["BERTH_SESSION_HOME_RETENTION"] = "0";
+    const auto options = bench.make().sessions;
+    CHECK(options.filter.max_sent == 1ULL << 20U);
+    CHECK(options.home_retention == std::chrono::hours(48));
 }
 
 TEST_CASE("what a profile sets a maximum to is no more, whoever asks")
@@ -270,6 +278,8 @@ TEST_CASE("0 is no maximum of what it means \"never\" for")
     bench.file("profile = \"p\"\n[profiles.p.max]\nsession.idle_pause = 0\n");
     bench.variables["BERTH_SESSION_IDLE_PAUSE"] = "1min";
     CHECK(bench.make().sessions.idle_pause == std::chrono::minutes(1));
+    bench.file("profile = \"p\"\n[profiles.p.max]\nsession.home_retention = 0\n");
+    CHECK(bench.make().sessions.home_retention == std::chrono::hours(7 * 24));
 }
 
 TEST_CASE("a profile that mounts nothing writable takes no machine that has such a mount")
