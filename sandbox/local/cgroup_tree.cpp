@@ -38,11 +38,12 @@ UniqueFd open_cgroup(int at, const char* name)
 std::vector<std::string> subdirectories(const UniqueFd& directory)
 {
     std::vector<std::string> names;
-    const int copy = ::fcntl(directory.get(), F_DUPFD_CLOEXEC, 3);
-    DIR* stream = copy < 0 ? nullptr : ::fdopendir(copy);
+    UniqueFd copy(::fcntl(directory.get(), F_DUPFD_CLOEXEC, 3));
+    DIR* stream = copy ? ::fdopendir(copy.get()) : nullptr;
     if (stream == nullptr) {
         return names;
     }
+    (void)copy.release(); // it is the stream's
     ::rewinddir(stream);
     while (const dirent* entry = ::readdir(stream)) {
         if (entry->d_type == DT_DIR && std::strcmp(entry->d_name, ".") != 0 &&

@@ -315,8 +315,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     const Ahead ahead =
         expect({spec.network, resolv_conf_for(spec.network), begun.covers, spec.limits, programs});
     const std::string slot = launcher.cgroup();
-    const std::string socket = socket_in(here.runtime, id);
-    forget_socket(socket);
+    const std::string socket = place_of_socket(here.runtime, id);
     // The user before the sessions': of no session and, as the whole range, of no account.
     const auto proxy = start_session_proxy(settings_.proxy_program, spec,
                                            privileged_ ? settings_.uid_base - 1 : nobody, socket,

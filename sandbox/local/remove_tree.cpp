@@ -40,11 +40,12 @@ class Remover {
     /// Empties `directory`; true when it got smaller.
     bool empty(const UniqueFd& directory, int depth)
     {
-        const int copy = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        DIR* stream = copy < 0 ? nullptr : ::fdopendir(copy);
+        UniqueFd copy(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        DIR* stream = copy ? ::fdopendir(copy.get()) : nullptr;
         if (stream == nullptr) {
             return false;
         }
+        (void)copy.release(); // it is the stream's
         bool progress = false;
         while (const dirent* entry = ::readdir(stream)) {
             if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) {

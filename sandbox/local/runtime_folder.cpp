@@ -40,7 +40,24 @@ std::string below(const char* folder)
     return folder != nullptr && folder[0] == '/' ? std::string(folder) + "/berth" : std::string();
 }
 
+[[noreturn]] void throw_none(const std::string& folder)
+{
+    throw Error(ErrorCode::sandbox_unavailable,
+                "no private folder for the sockets of sandboxes: " + folder +
+                    " cannot be made, belongs to another user, is open to others, or is on a file "
+                    "system without sockets",
+                "chmod 700 " + folder + ", or remove it while no sandbox runs; or set " +
+                    "BERTH_STATE_DIR (or --state-dir) to a folder on a local disk");
+}
+
 } // namespace
+
+void renew_runtime_folder(const std::string& folder)
+{
+    if (::access(folder.c_str(), F_OK) != 0 && !make_private(folder)) {
+        throw_none(folder);
+    }
+}
 
 std::string runtime_folder(const std::string& state, bool privileged)
 {
@@ -52,12 +69,7 @@ std::string runtime_folder(const std::string& state, bool privileged)
             return path;
         }
     }
-    throw Error(ErrorCode::sandbox_unavailable,
-                "no private folder for the sockets of sandboxes: " + ours +
-                    " cannot be made, belongs to another user, is open to others, or is on a file "
-                    "system without sockets",
-                "chmod 700 " + ours + ", or remove it while no sandbox runs; or set " +
-                    "BERTH_STATE_DIR (or --state-dir) to a folder on a local disk");
+    throw_none(ours);
 }
 
 } // namespace berth::local

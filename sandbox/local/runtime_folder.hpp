@@ -12,6 +12,10 @@ namespace berth::local {
 /// Error(sandbox_unavailable).
 [[nodiscard]] std::string runtime_folder(const std::string& state, bool privileged);
 
+/// The same one, where it has gone since: its state directory was moved, or somebody cleared up.
+/// Throws as that does.
+void renew_runtime_folder(const std::string& folder);
+
 /// What begins the names of files by which it is seen whether the folder can have sockets. They are
 /// there for a moment, or left by a process that was killed in it.
 inline constexpr std::string_view probe_prefix = "probe-";

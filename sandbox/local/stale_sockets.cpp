@@ -80,13 +80,6 @@ void remove_if_stale(int folder, const std::string& name, const CgroupLayout& cg
     }
 }
 
-} // namespace
-
-bool nobody_listens(const std::string& socket_path) noexcept
-{
-    return refused(try_connect(socket_path).error);
-}
-
 void forget_socket(const std::string& socket_path) noexcept
 {
     const UniqueFd folder(::open(socket_path.substr(0, socket_path.rfind('/')).c_str(),
@@ -101,6 +94,21 @@ void forget_socket(const std::string& socket_path) noexcept
     } catch (const std::system_error&) {
         return; // the launcher says what is wrong with the folder
     }
+}
+
+} // namespace
+
+bool nobody_listens(const std::string& socket_path) noexcept
+{
+    return refused(try_connect(socket_path).error);
+}
+
+std::string place_of_socket(const std::string& runtime_folder, const std::string& id)
+{
+    renew_runtime_folder(runtime_folder);
+    auto path = socket_in(runtime_folder, id);
+    forget_socket(path);
+    return path;
 }
 
 Listener listener_at(const std::string& socket_path) noexcept

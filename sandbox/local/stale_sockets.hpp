@@ -23,9 +23,10 @@ struct Listener {
 /// it.
 [[nodiscard]] Listener listener_at(const std::string& socket_path) noexcept;
 
-/// Removes the socket's file, whoever made it. Before a machine of that id is made: who removes
-/// stale sockets would else take its new, still empty cgroups for those of the old one.
-void forget_socket(const std::string& socket_path) noexcept;
+/// Where the socket of a machine of that id will be that is about to be made. Its folder is there,
+/// and the socket is not, whoever made one: who removes stale sockets would else take the new,
+/// still empty cgroups for those of the old one. Throws as renew_runtime_folder().
+[[nodiscard]] std::string place_of_socket(const std::string& runtime_folder, const std::string& id);
 
 /// Removes the sockets in the runtime folder that nobody listens at, of whatever state directory,
 /// and the empty cgroups of the same machines. The launcher holds a lock on the folder between

@@ -75,11 +75,35 @@ namespace {
     throw Error(error.set_retryable(true));
 }
 
+/// Else the caller would be told of his own session that another server makes it.
+[[noreturn]] void throw_counting(const Error& busy)
+{
+    Error error(
+        ErrorCode::busy,
+        "how many sessions there are (session.max, session.max_per_principal) is being "
+        "counted by another server, which is not done yet",
+        "Try again in a few seconds. Where that does not help, look for a berth that stands "
+        "still (state T): `kill -CONT` lets it go on, and `kill -KILL` ends its wait.");
+    throw Error(error.with_details_of(busy).set_retryable(true));
+}
+
 } // namespace
 
 Admission::Admission(const Settings& settings, sandbox::Backend& backend, Registry& registry)
     : settings_(settings), backend_(backend), registry_(registry)
 {
+}
+
+std::unique_ptr<Registry::Hold> Admission::turn() const
+{
+    try {
+        return registry_.lock(admission_key(), Deadline::after(settings_.lock_wait));
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::busy) {
+            throw_counting(error);
+        }
+        throw;
+    }
 }
 
 std::unique_ptr<Registry::Hold> Admission::enter(const SessionId& id, const std::string& key) const
@@ -89,8 +113,7 @@ std::unique_ptr<Registry::Hold> Admission::enter(const SessionId& id, const std:
     if (most == 0 && most_own == 0) {
         return nullptr;
     }
-    auto hold = std::make_unique<Turn>(
-        registry_, registry_.lock(admission_key(), Deadline::after(settings_.lock_wait)));
+    auto hold = std::make_unique<Turn>(registry_, turn());
     // Of a record is read only what decides: below a limit, none.
     auto known = registry_.may_have_machine();
     if (most == 0 || known.size() < most) {

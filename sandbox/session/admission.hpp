@@ -25,6 +25,7 @@ class Admission {
 
   private:
     struct Count;
+    [[nodiscard]] std::unique_ptr<Registry::Hold> turn() const;
     [[nodiscard]] Count count(const std::vector<std::string>& known, const SessionId& id,
                               const std::string& key) const;
     [[nodiscard]] std::optional<Record> machine_of(const std::string& key) const;

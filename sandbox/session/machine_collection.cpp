@@ -158,7 +158,10 @@ bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& rec
 
 Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::stop_token& stop)
 {
-    const auto record = registry_.find(key);
+    auto record = registry_.find(key);
+    if (record) {
+        follow_home(key, *record);
+    }
     if (!record || !is_ours(*record)) {
         return {};
     }

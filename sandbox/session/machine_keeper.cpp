@@ -181,7 +181,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
             }
         }
         if (found->state != State::creating) { // what is being made this server may use
-            require_place(settings_.place, *found);
+            require_here(wanted.key, *found);
         }
     }
     if (const auto availability = backend_.availability(); !availability.available) {
@@ -201,7 +201,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
                 return std::move(*obtained);
             }
         }
-        require_place(settings_.place, *record);
+        require_here(wanted.key, *record);
     }
     return replace(wanted, std::move(record), *lock);
 }
@@ -385,11 +385,7 @@ void MachineKeeper::begin_machine(const Wanted& wanted, Record& record) const
     record.machine = interrupted(wanted.key, record);
     record.machine.generation = random_hex(16);
     record.token = random_hex(32);
-    const auto made_of = record.made_with ? record.made_with->template_name : std::string();
-    record.made_with = static_cast<const Conditions&>(settings_);
-    if (!backend_.renews_machines() && !record.machine.home.empty()) {
-        record.made_with->template_name = made_of; // unless the home has gone, see create()
-    }
+    record.made_with = conditions_after(record);
     record.network_unsure = false;
     record.owner = own_name(settings_);
     record.saving.due = true;
@@ -451,6 +447,9 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
 MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record,
                                               const News& news, const Registry::Hold& lock)
 {
+    if (settings_.make_workspace) {
+        settings_.make_workspace();
+    }
     auto machine = backend_.create(specify(wanted, record, lock));
     record.machine = machine->record();
     record.machine.data["key_hash"] = wanted.key;

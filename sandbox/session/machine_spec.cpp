@@ -18,6 +18,20 @@ sandbox::MachineSpec MachineKeeper::fresh_spec(const std::string& key, const std
     return spec;
 }
 
+Conditions MachineKeeper::conditions_after(const Record& before) const
+{
+    Conditions made = settings_;
+    if (!backend_.renews_machines() && !before.machine.home.empty()) {
+        // Unless the home has gone, see create().
+        made.template_name = before.made_with ? before.made_with->template_name : std::string();
+    }
+    // What the last one has left is owed until it is saved, also to a server that was told nothing.
+    if (owes_files(before) && !settings_.asked.contains("session.save_on_end")) {
+        made.save_on_end = before.made_with->save_on_end;
+    }
+    return made;
+}
+
 sandbox::MachineSpec MachineKeeper::specify(const Wanted& wanted, const Record& record,
                                             const Registry::Hold& lock) const
 {

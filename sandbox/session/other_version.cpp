@@ -59,7 +59,7 @@ MachineKeeper::attach_spoken(const Wanted& wanted, Record& record, const Registr
 void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Error& refusal,
                                  const Registry::Hold& lock)
 {
-    require_place(settings_.place, record);
+    require_here(wanted.key, record);
     auto machine = backend_.attach(record.machine);
     if (!machine) {
         return; // it has ended meanwhile

@@ -105,6 +105,12 @@ void RedisUpkeep::note_use(const std::string& key)
 
 void RedisUpkeep::note_now(RedisClient& client, const std::string& key)
 {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!uses_.contains(key) && being_noted_ != key) {
+            return; // nor waits for those of others, behind a Redis that does not answer
+        }
+    }
     const std::lock_guard noting(noting_);
     {
         const std::lock_guard lock(mutex_);
@@ -123,8 +129,11 @@ void RedisUpkeep::note(RedisClient& client, const std::string& key)
     } catch (...) {
         const std::lock_guard lock(mutex_);
         uses_.insert(key);
+        being_noted_.clear();
         throw;
     }
+    const std::lock_guard lock(mutex_);
+    being_noted_.clear();
 }
 
 /// The first behind `last`, which it becomes. False: there is none.
@@ -139,6 +148,7 @@ bool RedisUpkeep::note_next(std::string& last)
             return false;
         }
         key = std::move(uses_.extract(found).value());
+        being_noted_ = key;
     }
     last = key;
     note(client_, key);

@@ -152,9 +152,9 @@ class Registry {
     [[nodiscard]] virtual std::optional<Record> find(const std::string& key) = 0;
 
     /// Under lock(); where shared books have given that to another since, throws Error(busy) and
-    /// writes nothing. A reader sees the old record or the new one, with its token. Where the
-    /// writer dies meanwhile that may be the old record with the new token, which opens no machine:
-    /// so a token changes only where there is none that lives.
+    /// writes nothing. A reader sees the old record or the new one, with its token; in the middle
+    /// of it, or where the writer died there, that may be the old record with the new token, which
+    /// opens no machine: so a token changes only where there is none that lives.
     virtual void put(const std::string& key, const Record& record) = 0;
 
     /// Under lock(), as put(). Idempotent.

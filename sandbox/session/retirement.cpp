@@ -18,16 +18,17 @@ constexpr std::chrono::seconds last_words_time{2};
 constexpr std::chrono::seconds look_time{5};
 
 /// What the guest would refuse for, so that nobody else is asked. `attends`: an agent that began a
-/// job asks for it now and then; with the machine it would be gone.
-bool is_busy(const protocol::InfoReply& info, bool attends)
+/// job asks for it now and then; with the machine it would be gone. `refused`: it cannot ask, as no
+/// call is let through to that machine any more, and is told what it printed instead.
+bool is_busy(const protocol::InfoReply& info, bool attends, bool refused)
 {
     // Asked first: what nobody was told of, once it is taken from a guest that another server goes
-    // on with, that one would tell nobody.
-    if (info.pause && info.pause->clients > (attends ? 1U : 0U)) {
+    // on with, that one would tell nobody. (A server that attends has connections of its own.)
+    if (!attends && info.pause && info.pause->clients > 0) {
         return true;
     }
     const bool unread = std::ranges::any_of(info.ended, &protocol::JobEntry::unread);
-    return info.calls > 0 || !info.jobs.empty() || (attends && unread);
+    return info.calls > 0 || !info.jobs.empty() || (attends && unread && !refused);
 }
 
 } // namespace
@@ -78,14 +79,16 @@ std::shared_ptr<sandbox::Sandbox> MachineKeeper::sandbox_to_retire(const Wanted&
 bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry::Hold& lock)
 {
     LastNotices last;
+    const bool refused = !excess(settings_, *record.made_with).empty(); // require_no_excess()
     bool ended = false;
     try {
         if (const auto sandbox = sandbox_to_retire(wanted, record)) {
             const auto info = sandbox->look(Deadline::after(look_time));
-            if (is_busy(info, wanted.held != nullptr) || !may_make_another(wanted)) {
+            if (is_busy(info, wanted.held != nullptr, refused) || !may_make_another(wanted)) {
                 return false;
             }
-            last = take_last_notices(wanted.key, record, *sandbox);
+            last = take_last_notices(wanted.key, record, *sandbox,
+                                     refused ? LastOf::or_unread : LastOf::untold);
             ended = sandbox->retire();
         }
     } catch (const std::exception&) {
@@ -116,17 +119,17 @@ void MachineKeeper::end_retired(const std::string& key, Record& record, Event wh
 /// For the guest they count as told once it is asked what they printed, whatever comes: so they are
 /// in the books before, without that, for a server that dies meanwhile.
 LastNotices MachineKeeper::take_last_notices(const std::string& key, Record& record,
-                                             sandbox::Sandbox& sandbox)
+                                             sandbox::Sandbox& sandbox, LastOf which)
 {
     const auto info = sandbox.info();
-    auto last = last_notices(info);
+    auto last = last_notices(info, which);
     if (last.told.empty()) {
         return last;
     }
     const auto before = record.untold;
     keep_untold(record, last.told);
     registry_.put(key, record);
-    add_what_was_printed(last, info, sandbox);
+    add_what_was_printed(last, info, sandbox, which);
     record.untold = before;
     keep_untold(record, last.told);
     registry_.put(key, record);
@@ -149,7 +152,7 @@ void MachineKeeper::keep_last_words(const std::string& key, Record& record,
         }
         sandbox::Sandbox sandbox(std::move(machine), record.token);
         const auto running = stopped_notices(sandbox.look(Deadline::after(last_words_time)));
-        const auto last = take_last_notices(key, record, sandbox);
+        const auto last = take_last_notices(key, record, sandbox, LastOf::untold);
         if (!last.untold.empty()) {
             keep_untold(record, {last.untold});
         }

@@ -105,7 +105,12 @@ void SessionManager::Implementation::tell_again(const SessionId& id, Told told)
 
 Ended SessionManager::Implementation::kill(const SessionId& id, bool purge, AtEnd files)
 {
-    const auto slot = slot_of(id);
+    return kill(slot_of(id), purge, files);
+}
+
+Ended SessionManager::Implementation::kill(const std::shared_ptr<Slot>& slot, bool purge,
+                                           AtEnd files)
+{
     const std::unique_lock making(slot->making, parts()->settings.lock_wait);
     if (!making) {
         throw Error(ErrorCode::busy, "the sandbox of this session is still being made",
@@ -141,7 +146,7 @@ Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool
         return {};
     }
     const auto slot = slot_with(*key);
-    return slot ? kill(slot->id, purge, files) : end(*key, shown, purge, files);
+    return slot ? kill(slot, purge, files) : end(*key, shown, purge, files);
 }
 
 void SessionManager::Implementation::start_collector(const Homes& homes)

@@ -28,8 +28,9 @@ struct Lease : Told {
 ///
 /// No machine is made before acquire(). Creation, replacement and destruction of one key are
 /// serialised by the registry's lock, between threads, processes and, with a shared registry,
-/// hosts; a call on a session in use takes no such lock and asks no registry, so that it goes on
-/// without one; it looks at the sources of mounts.
+/// hosts; a call on a session in use takes no such lock and goes on without a registry, which it
+/// asks at most every 30 s, for what another server may have changed or was about to tell; it looks
+/// at the sources of mounts.
 class SessionManager {
   public:
     SessionManager(Settings settings, std::shared_ptr<sandbox::Backend> backend);
@@ -84,8 +85,8 @@ class SessionManager {
     [[nodiscard]] Sight look(const SessionId& id);
     /// By principal, then by name, as the books have them.
     [[nodiscard]] std::vector<SessionFacts> list();
-    /// The same, and of those that run whether they are paused, asked of their guests; five seconds
-    /// at most.
+    /// The same, and of those that run whether they are paused, asked of their guests; some ten
+    /// seconds at most.
     [[nodiscard]] std::vector<SessionFacts> list_asked();
     /// Of every machine that lives, asked of its guest.
     [[nodiscard]] std::vector<Activity> activities();
@@ -145,8 +146,9 @@ class SessionManager {
     Collected collect_leftovers(const Deadline& deadline, const std::stop_token& stop = {},
                                 const Homes& homes = {});
 
-    /// Does that once in the background, for ten seconds at most, with the old homes. The first
-    /// acquire() does it too, without.
+    /// Does that in the background, with the old homes, for ten seconds at a time and some times
+    /// where that was not enough; then it looks for machines that come late. The first acquire()
+    /// does it too, without the homes.
     void start_collecting();
 
     /// The client has left: commands of named sessions that are stopped from here on are not ended,

@@ -80,6 +80,7 @@ class SessionManager::Implementation {
     [[nodiscard]] const KeyFinder& key_finder() const noexcept { return key_finder_; }
 
     Ended kill(const SessionId& id, bool purge, AtEnd files);
+    Ended kill(const std::shared_ptr<Slot>& slot, bool purge, AtEnd files);
     Ended kill_listed(const std::string& shown, bool purge, AtEnd files);
 
     /// Once in its life, at its beginning.

@@ -36,6 +36,7 @@ Settings with_later(Settings running, const Settings& later)
     const bool was_told = running.told_retention.has_value();
     static_cast<Conditions&>(running) = static_cast<const Conditions&>(later);
     running.save_on_end.workspace = workspace;
+    running.make_workspace = later.make_workspace;
     running.asked.insert(later.asked.begin(), later.asked.end());
     taken_as_it_is(running) = taken_as_it_is(later);
     if (was_told && !running.told_retention) {

@@ -61,7 +61,8 @@ struct Settings : Conditions {
     /// Sessions with a machine, in the whole state directory and of one principal; 0: any number.
     std::size_t max_sessions = 0;
     std::size_t max_sessions_per_principal = 0;
-    /// How long acquire() waits for another call or server that is making the machine.
+    /// How long acquire() waits for another call of this server that is making the machine, then
+    /// for another server, and then for those that count sessions.
     std::chrono::milliseconds lock_wait{30'000};
     /// The first acquire() has what is dead cleared up. False where another manager of this process
     /// does that.
@@ -71,6 +72,9 @@ struct Settings : Conditions {
     std::function<void(const std::string& session)> on_lost;
     /// The same of each session whose home was removed because nobody used it.
     std::function<void(const std::string& session)> on_removed;
+    /// Makes the folder of this host that is mounted where nobody named one, should it have gone:
+    /// called before each machine is made. Throws Error. May be empty.
+    std::function<void()> make_workspace;
     /// Does what `save_on_end` of a session that has ended asks for.
     SaveFiles save;
     /// Clears up the workspace, with each collection that removes old homes. May be empty.

@@ -25,6 +25,7 @@ constexpr std::uint64_t last_output = 1500;
 
 // Before how it ended.
 constexpr std::string_view left_to_run = "), which was left to run, nobody has been told the end: ";
+constexpr std::string_view not_read = ") printed has not been read: ";
 constexpr std::string_view reached_nobody =
     " reached nobody, since its server or its client went away or gave it up: ";
 // Of those that are not told one by one.
@@ -46,6 +47,9 @@ std::string untold(const protocol::JobEntry& job)
 {
     if (job.expected) {
         return ("of " + job.job_id + " (" + shown_command(job.command)).append(left_to_run);
+    }
+    if (!job.unseen) {
+        return ("what " + job.job_id + " (" + shown_command(job.command)).append(not_read);
     }
     return ("the result of " + shown_command(job.command)).append(reached_nobody);
 }
@@ -128,10 +132,11 @@ Newest newest_unseen(const protocol::InfoReply& info)
     return newest_of(info, [](const protocol::JobEntry& job) { return job.unseen; });
 }
 
-Newest newest_ended(const protocol::InfoReply& info)
+Newest newest_ended(const protocol::InfoReply& info, LastOf which)
 {
-    return newest_of(
-        info, [](const protocol::JobEntry& job) { return is_owed(job) && !is_running(job); });
+    return newest_of(info, [which](const protocol::JobEntry& job) {
+        return (is_owed(job) || (which == LastOf::or_unread && job.unread)) && !is_running(job);
+    });
 }
 
 std::string nor_those_of(std::size_t commands)
@@ -156,7 +161,7 @@ std::string_view subject_of(std::string_view notice)
             return nor_the_results_of;
         }
     }
-    for (const auto end : {left_to_run, reached_nobody}) {
+    for (const auto end : {left_to_run, not_read, reached_nobody}) {
         if (const auto found = notice.find(end); found != std::string_view::npos) {
             return notice.substr(0, found + end.size());
         }
@@ -205,9 +210,9 @@ Told claim_doubtful(sandbox::Sandbox& sandbox) noexcept
     }
 }
 
-LastNotices last_notices(const protocol::InfoReply& info)
+LastNotices last_notices(const protocol::InfoReply& info, LastOf which)
 {
-    const auto newest = newest_ended(info);
+    const auto newest = newest_ended(info, which);
     LastNotices notices;
     notices.told.reserve(newest.jobs.size());
     for (const auto* job : newest.jobs) {
@@ -243,12 +248,17 @@ std::vector<std::string> stopped_notices(const protocol::InfoReply& info)
 }
 
 void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
-                          sandbox::Sandbox& sandbox) noexcept
+                          sandbox::Sandbox& sandbox, LastOf which) noexcept
 {
     try {
         auto notice = last.told.begin();
-        for (const auto* job : newest_ended(info).jobs) {
+        for (const auto* job : newest_ended(info, which).jobs) {
             *notice++ += last_output_of(sandbox, *job);
+        }
+        for (const auto& job : info.ended) { // the others: a guest does not end before
+            if (which == LastOf::or_unread && job.unread) {
+                (void)last_output_of(sandbox, job);
+            }
         }
     } catch (const std::exception&) {
         return; // a guest that is stuck is not waited for again and again

@@ -31,18 +31,26 @@ struct LastNotices {
     std::string untold;
 };
 
-/// By the list that it has: those that have ended and of which nobody was told the end, also where
-/// somebody knows of them (JobEntry::expected).
-[[nodiscard]] LastNotices last_notices(const protocol::InfoReply& info);
+/// Which of those that have ended are told.
+enum class LastOf : unsigned char {
+    untold,   ///< of which nobody was told the end, also where somebody knows of them
+              ///< (JobEntry::expected)
+    or_unread ///< also those whose end was told, and not what they printed (JobEntry::unread)
+};
+
+/// By the list that it has.
+[[nodiscard]] LastNotices last_notices(const protocol::InfoReply& info,
+                                       LastOf which = LastOf::untold);
 
 /// Of those that run, for a machine that is ended now: a line each, the newest few; of the others
 /// their number.
 [[nodiscard]] std::vector<std::string> stopped_notices(const protocol::InfoReply& info);
 
-/// To each of `last.told`, which are of the same list, the end of what it printed, as far as the
-/// guest gives that: for it they count as told from then on.
+/// To each of `last.told`, which are of the same list and `which`, the end of what it printed, as
+/// far as the guest gives that: for it they count as told from then on, and all that are unread as
+/// read where those are told.
 void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
-                          sandbox::Sandbox& sandbox) noexcept;
+                          sandbox::Sandbox& sandbox, LastOf which) noexcept;
 
 /// Of a machine that has ended and of which no more could be asked, by the list it had: of the
 /// newest few how each ended, of the others their number.

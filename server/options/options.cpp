@@ -6,6 +6,7 @@
 #include "server/options/command_variables.hpp"
 #include "server/options/definitions.hpp"
 #include "server/options/http_options.hpp"
+#include "server/options/mount_options.hpp"
 #include "server/options/mount_roots.hpp"
 #include "server/options/network_options.hpp"
 #include "server/options/out_of_reach.hpp"
@@ -161,81 +162,6 @@ void pick_registry(const Layers& layers, session::Settings& sessions)
     sessions.place = session::this_place(host, sessions.state_directory);
 }
 
-/// The folder that a session has for its work where nobody has mounted one.
-void add_workspace(const Layers& layers, const Given& given, const session::SessionId& id,
-                   const std::string& state_directory, const MountRoots& roots,
-                   std::vector<sandbox::Mount>& mounts)
-{
-    const auto& raw = layers.raw("default_workspace");
-    const auto text = layers.text("default_workspace");
-    const bool is_taken =
-        std::any_of(mounts.begin(), mounts.end(),
-                    [](const sandbox::Mount& mount) { return mount.target == workspace_target; });
-    const auto locked_by = layers.locked_by("default_workspace");
-    if (!text.empty() && is_taken && !locked_by.empty()) {
-        throw Error(ErrorCode::invalid_argument,
-                    std::string("mount (") + layers.raw("mount").origin + "): " + workspace_target +
-                        " is the place of default_workspace, which profile " + locked_by +
-                        " has locked",
-                    "Mount the folder elsewhere, or take another profile.");
-    }
-    if (text.empty() || is_taken) {
-        return;
-    }
-    // Who lists, ends or clears up sessions, or tells of settings, names none as his own.
-    if (id.session.empty() && (given.only_looks || given.shows) &&
-        text.find("{session}") != std::string::npos) {
-        if (given.shows) { // what does not need the name is checked
-            const session::SessionId any{id.principal, "any", {}};
-            (void)roots.workspace(raw, any, layers.profile(), MountRoots::Missing::is_left);
-        }
-        return;
-    }
-    const bool writable = layers.choice("mount_mode") != "ro";
-    // The commands of root's sessions have other uids, which a mount that is not writable does not
-    // map to that of the folder.
-    const auto missing = given.only_looks                ? MountRoots::Missing::is_left
-                         : !writable && ::geteuid() == 0 ? MountRoots::Missing::is_made_open
-                                                         : MountRoots::Missing::is_made;
-    sandbox::Mount mount{.source = roots.workspace(raw, id, layers.profile(), missing),
-                         .target = workspace_target,
-                         .writable = writable};
-    if (!given.only_looks) {
-        // The place it leads to is not taken: a session that may write above could have put a link
-        // there since it was made, to a folder outside of the roots or of somebody else. The
-        // launcher follows none on the way to the source as it stands.
-        (void)resolve_source(mount, raw.origin, state_directory);
-    }
-    mounts.push_back(std::move(mount));
-}
-
-std::vector<sandbox::Mount> make_mounts(const Layers& layers, const Given& given,
-                                        const session::SessionId& id,
-                                        const std::string& state_directory)
-{
-    const MountRoots roots(layers.raw("allowed_mount_roots"));
-    const auto& raw = layers.raw("mount");
-    const bool only_read = layers.choice("mount_mode") == "ro"; // see excess() too
-    std::vector<sandbox::Mount> mounts;
-    for (const auto& text : raw.items) {
-        auto mount = parse_mount(text, raw.origin);
-        if (only_read && mount.writable) {
-            throw Error(ErrorCode::invalid_argument,
-                        "mount \"" + text + "\" (" + raw.origin +
-                            ") is writable, and mount_mode is \"ro\" (" +
-                            layers.raw("mount_mode").origin + ")",
-                        "Leave its :rw out, or take another profile or mount_mode.");
-        }
-        if (!given.only_looks) {
-            mount.source = resolve_source(mount, raw.origin, state_directory);
-            roots.require(mount.source, raw.origin);
-        }
-        mounts.push_back(std::move(mount));
-    }
-    add_workspace(layers, given, id, state_directory, roots, mounts);
-    return mounts;
-}
-
 /// What it means is the backend's to say; of `local` it is a folder of this host.
 std::string pick_template(const Layers& layers, const Given& given)
 {
@@ -303,7 +229,9 @@ session::Settings make_session_settings(const Layers& layers, const Given& given
         state.empty() ? default_state_directory(environment) : absolute_path(state);
     pick_registry(layers, sessions);
     sessions.template_name = pick_template(layers, given);
-    sessions.mounts = make_mounts(layers, given, id, sessions.state_directory);
+    auto mounts = make_mounts(layers, given, id, sessions.state_directory);
+    sessions.mounts = std::move(mounts.mounts);
+    sessions.make_workspace = std::move(mounts.make_workspace);
     const auto network = pick_network(layers, given);
     sessions.network = network.network;
     sessions.outbound = network.outbound;

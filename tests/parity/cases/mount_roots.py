@@ -43,6 +43,15 @@ class MountRootsTest(ParityTest):
         self.command_line("sessions", "kill", "one", "--purge", "--config", str(self.file))
         self.assertEqual((self.root / "one" / "more").read_text(), "x")
 
+    def test_a_workspace_that_has_gone_is_made_for_the_next_machine(self):
+        self.write(True, f'default_workspace = "{self.root}/{{session}}"')
+        self.serve("one")
+        self.output("true")
+        self.command_line("sessions", "kill", "one", "--config", str(self.file))
+        (self.root / "one").rmdir()
+        self.assertEqual(self.output("echo x > /workspace/file; ls /workspace"), "file\n")
+        self.assertEqual((self.root / "one" / "file").read_text(), "x\n")
+
     def test_a_workspace_that_may_only_be_read_can_be(self):
         self.write(True, f'default_workspace = "{self.root}/{{session}}"\nmount_mode = "ro"')
         self.serve("one")

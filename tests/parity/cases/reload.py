@@ -218,6 +218,23 @@ class ReplacedTest(ReloadCase):
         self.assertEqual((found["exit_code"], found["stdout"]), (3, "RESULT\n"))
         self.wait_until(lambda: "a" in self.run_command("ls /mnt 2>/dev/null || :").data["stdout"], 20, "it is replaced")
 
+    def test_what_nobody_can_read_any_more_does_not_keep_a_machine_that_reaches_too_much(self):
+        self.serve(self.mounted("a", "b"))
+        jobs = [self.run_command(f"sleep 1; echo RESULT {number}", background=True).data["job_id"]
+                for number in range(5)]
+        self.file.write_text(self.mounted("a"))
+        notices = []
+
+        def is_replaced():
+            result = self.berth.call_tool("bash_exec", {"command": "ls /mnt"})
+            notices.extend([] if result.is_error else result.notices)
+            return not result.is_error and result.data["stdout"] == "a\n"
+        self.wait_until(is_replaced, 20, "it is replaced, though nobody has read what they printed")
+        said = "\n".join(notices)
+        for number in (2, 3, 4):
+            self.assertRegex(said, rf"(?s){jobs[number]}.*exit 0; it printed at last:\s*RESULT {number}")
+        self.assertIn("nor did the results of 2 earlier commands reach anybody", said)
+
     def test_none_that_could_not_be_made_again_is_ended(self):
         self.serve("")
         self.output("echo kept >/tmp/file")

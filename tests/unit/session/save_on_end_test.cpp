@@ -130,6 +130,34 @@ TEST_SUITE("session/save_on_end")
         CHECK(start()->kill(work, false).saved);
     }
 
+    TEST_CASE_FIXTURE(Fixture,
+                      "what is owed is so still after a server that was told nothing of it")
+    {
+        (void)start()->acquire(work);
+        end_machine(work);
+        const auto named = std::exchange(settings.save_on_end, {});
+        SUBCASE("which makes the next machine")
+        {
+            (void)start()->acquire(work);
+            settings.save_on_end = named;
+            REQUIRE(start()->kill(work, true).saved);
+            CHECK(saved.at(0).what == named);
+        }
+        SUBCASE("but not where it was told that nothing is to be saved")
+        {
+            settings.asked.insert("session.save_on_end");
+            (void)start()->acquire(work);
+            CHECK_FALSE(start()->kill(work, true).saved);
+        }
+        SUBCASE("and once it was saved, nothing is")
+        {
+            REQUIRE(start()->kill(work, false).saved);
+            (void)start()->acquire(work);
+            CHECK_FALSE(start()->kill(work, true).saved);
+        }
+        CHECK_FALSE(has_home());
+    }
+
     TEST_CASE_FIXTURE(Fixture, "where nothing was asked for no machine is made for it")
     {
         settings.save_on_end.patterns.clear();

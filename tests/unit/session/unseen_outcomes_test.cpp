@@ -181,7 +181,8 @@ TEST_CASE("what is told at last of several is not lost when the guest fails on o
     auto notices = berth::session::last_notices(info);
     CHECK(notices.told.size() == 3);
     CHECK(asked == 0);
-    berth::session::add_what_was_printed(notices, info, fixture.sandbox);
+    berth::session::add_what_was_printed(notices, info, fixture.sandbox,
+                                         berth::session::LastOf::untold);
     REQUIRE(notices.told.size() == 3);
     CHECK(notices.told[0].ends_with("it ended with exit 3; it printed at last:\nprecious"));
     CHECK(notices.told[1].starts_with("the result of `make job-2` reached nobody"));
@@ -189,6 +190,39 @@ TEST_CASE("what is told at last of several is not lost when the guest fails on o
     CHECK(notices.told[2].ends_with("it ended with exit 3"));
     CHECK(asked == 2); // of a guest that is stuck no more is asked
     CHECK(notices.untold.empty());
+}
+
+TEST_CASE("where nobody can read it any more, what was printed is told of known ends too")
+{
+    namespace protocol = berth::protocol;
+    using berth::session::LastOf;
+    std::vector<std::string> read;
+    berth::test::Fixture fixture(
+        [&](const std::shared_ptr<berth::guest::Call>& call, const protocol::Frame& request) {
+            read.push_back(protocol::decode<protocol::JobOutputRequest>(request.payload).job_id);
+            protocol::JobOutputReply reply;
+            reply.out.text.head = "precious\n";
+            call->reply(protocol::encode(reply));
+        });
+    InfoReply info;
+    for (unsigned order = 1; order <= 5; ++order) {
+        info.ended.push_back(entry("job-" + std::to_string(order), "make"));
+        info.ended.back().order = order;
+        info.ended.back().exit_code = 0;
+        info.ended.back().unseen = order == 5;
+        info.ended.back().unread = order != 2;
+    }
+    CHECK(berth::session::last_notices(info).told.size() == 1);
+    auto notices = berth::session::last_notices(info, LastOf::or_unread);
+    berth::session::add_what_was_printed(notices, info, fixture.sandbox, LastOf::or_unread);
+    REQUIRE(notices.told.size() == 3);
+    CHECK(notices.told[0] == "what job-3 (`make`) printed has not been read: it ended with exit 0; "
+                             "it printed at last:\nprecious");
+    CHECK(notices.told[2].starts_with("the result of `make` reached nobody"));
+    CHECK(notices.untold.starts_with("nor did the results of 1 earlier command reach anybody"));
+    // All that the guest keeps its machine for.
+    CHECK(std::ranges::find(read, "job-1") != read.end());
+    CHECK(std::ranges::find(read, "job-2") == read.end());
 }
 
 TEST_CASE("what ran, and nobody would be told of, is told as ended with the sandbox")
