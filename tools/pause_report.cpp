@@ -49,6 +49,9 @@ std::vector<std::string> awake_by(const protocol::InfoReply& info)
     for (const auto& call : info.pause->calls) {
         reasons.push_back(visible(call));
     }
+    if (info.pause->pauses_in) {
+        return reasons; // they sleep with it (session.on_disconnect = "now")
+    }
     for (const auto& job : info.jobs) {
         reasons.push_back(job.job_id + (job.remaining
                                             ? ", for " + rough(*job.remaining) + " at the longest"
@@ -66,7 +69,10 @@ std::string pause_text(const protocol::InfoReply& info)
         return paused_text(info);
     }
     if (info.pause->pauses_in) {
-        return "in " + rough(*info.pause->pauses_in) + " if no call and no job comes";
+        return "in " + rough(*info.pause->pauses_in) +
+               (info.jobs.empty()
+                    ? " if no call and no job comes"
+                    : " if no call comes, and " + counted(info.jobs.size(), "job") + " with it");
     }
     std::string text;
     for (const auto& reason : awake_by(info)) {

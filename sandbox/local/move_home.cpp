@@ -23,7 +23,8 @@ void move_home(const std::string& state, const std::string& from, const std::str
             throw Error(ErrorCode::backend_error,
                         std::string("the home was given to the other session, and then: ") +
                             error.what(),
-                        "It is that one's. Look at the state directory before it is used.");
+                        "It is that one's, and its next call goes on from there. Where the state "
+                        "directory has no room, make some first.");
         }
         throw Error(ErrorCode::backend_error,
                     std::string("the home cannot be given to another session: ") + error.what(),

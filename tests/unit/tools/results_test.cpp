@@ -147,6 +147,12 @@ TEST_CASE("session_info fits its schema, with and without a machine")
     const auto awake = SessionInfo::render(facts, machine, Settings{});
     check_result("session_info", awake);
     CHECK(awake.text.find("pause: in 90 s if no call and no job comes\n") != std::string::npos);
+    machine.info.jobs = {{"ab", "sleep", "running", 2, 5000}};
+    const auto leaving = SessionInfo::render(facts, machine, Settings{});
+    CHECK(leaving.text.find("pause: in 90 s if no call comes, and 1 job with it\n") !=
+          std::string::npos);
+    CHECK(leaving.data->at("pause").at("awake_by").empty());
+    machine.info.jobs.clear();
     pause = {.paused = true, .why = "left", .since = 60'000, .ends_in = 7'200'000};
     facts.state = "paused";
     const auto paused = SessionInfo::render(facts, machine, Settings{});
