@@ -222,9 +222,11 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
                                  : of_profile != profile_.values.end() ? &of_profile->second
                                                                        : &of_file->second;
         if (kept != nullptr && !is_same(definition, *asked, *kept)) {
+            const bool is_of_profile = of_profile != profile_.values.end();
             refuse(definition, *asked,
-                   '"' + joined(kept->items, ",") + "\", which the settings file has locked (" +
-                       lock->second + ')');
+                   '"' + joined(kept->items, ",") + '"' +
+                       (is_of_profile ? " of " + kept->origin : std::string()) +
+                       ", which the settings file has locked (" + lock->second + ')');
         }
         return *asked;
     }

@@ -121,6 +121,9 @@ TEST_CASE("what the file itself locks nobody changes, whatever the profile")
     CHECK(has(bench.refusal(), "Allowed: \"none\", which the settings file has locked"));
     bench.variables["BERTH_PROFILE"] = "open"; // the operator's own word
     CHECK(bench.make().sessions.network == sandbox::Network::host);
+    bench.given.values["network"].items = {"none"};
+    CHECK(has(bench.refusal(), "Allowed: \"host\" of profile open, "));
+    CHECK(has(bench.refusal(), ", which the settings file has locked ("));
 }
 
 TEST_CASE("a lock is on the value, however it is written")
