@@ -265,10 +265,10 @@ Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connecti
         throw Broken(refusal, /*begun=*/false, connection->repeats());
     } catch (const Error& error) {
         if (error.code() != ErrorCode::session_lost && connection->is_made()) {
-            if (error.code() != ErrorCode::cancelled) {
-                ask_no_more(exchange);
-            } else if (words_ && !exchange.name.empty()) {
+            if (words_ && error.code() == ErrorCode::cancelled && !exchange.name.empty()) {
                 words_->declined(std::string(exchange.name)); // it may not have heard of that
+            } else {
+                ask_no_more(exchange);
             }
             throw;
         }

@@ -32,7 +32,9 @@ Creation::~Creation()
     try {
         undo();
     } catch (const std::exception&) {
-        return; // no memory: what is left, `sessions kill --purge` or the next creation removes
+        // No memory, or another berth kept the lock of the uids: what is left, `sessions kill
+        // --purge` or the next creation removes; a uid alone stays its key's.
+        return;
     }
 }
 

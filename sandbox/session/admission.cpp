@@ -99,7 +99,7 @@ std::unique_ptr<Registry::Hold> Admission::turn() const
     try {
         return registry_.lock(admission_key(), Deadline::after(settings_.lock_wait));
     } catch (const Error& error) {
-        if (error.code() == ErrorCode::busy) {
+        if (error.code() == ErrorCode::busy && !registry_.settling()) {
             throw_counting(error);
         }
         throw;

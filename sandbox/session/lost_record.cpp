@@ -52,32 +52,7 @@ bool has_books_in_files(const std::string& state_directory, const std::string& k
         SessionFolders(state_directory).path(key) + '/' + file_record_name, ignored);
 }
 
-bool is_there(const std::string& state_directory, const std::string& key)
-{
-    std::error_code unknown;
-    return std::filesystem::exists(SessionFolders(state_directory).path(key), unknown) || unknown;
-}
-
 } // namespace
-
-void MachineKeeper::follow_home(const std::string& key, Record& record) const
-{
-    const auto& own = settings_.place;
-    if (!own || !record.place || is_elsewhere(own, record) ||
-        own->state_directory == record.place->state_directory) {
-        return;
-    }
-    if (!record.mark.empty() && record.mark == host_.mark(key) &&
-        !is_there(record.place->state_directory, key)) {
-        record.place = own;
-    }
-}
-
-void MachineKeeper::require_here(const std::string& key, Record& record) const
-{
-    follow_home(key, record);
-    require_place(settings_.place, record);
-}
 
 void MachineKeeper::keep_machine_here(const std::string& key, const Record& record) const
 {

@@ -124,9 +124,6 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
         require_free(to, target, adoption.to);
     }
     auto found = registry_.find(from);
-    if (found) {
-        follow_home(from, *found);
-    }
     require_owner(from, found, adoption);
     Adopted adopted{.from = found ? found->id : SessionId(), .key = to, .home = {}};
     adopted.ended_machine = end_for_adoption(from, found, adoption, *locks.from);

@@ -158,10 +158,7 @@ bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& rec
 
 Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::stop_token& stop)
 {
-    auto record = registry_.find(key);
-    if (record) {
-        follow_home(key, *record);
-    }
+    const auto record = registry_.find(key);
     if (!record || !is_ours(*record)) {
         return {};
     }

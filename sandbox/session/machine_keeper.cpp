@@ -181,7 +181,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
             }
         }
         if (found->state != State::creating) { // what is being made this server may use
-            require_here(wanted.key, *found);
+            require_place(settings_.place, *found);
         }
     }
     if (const auto availability = backend_.availability(); !availability.available) {
@@ -201,7 +201,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
                 return std::move(*obtained);
             }
         }
-        require_here(wanted.key, *record);
+        require_place(settings_.place, *record);
     }
     return replace(wanted, std::move(record), *lock);
 }
@@ -381,11 +381,12 @@ void MachineKeeper::begin_machine(const Wanted& wanted, Record& record) const
     apply(record, Event::create);
     record.last_used = std::chrono::system_clock::now();
     record.used = HostTime::now();
+    const bool of_same_principal = record.id.principal == wanted.id.principal;
     give_to(wanted, record);
     record.machine = interrupted(wanted.key, record);
     record.machine.generation = random_hex(16);
     record.token = random_hex(32);
-    record.made_with = conditions_after(record);
+    record.made_with = conditions_after(record, of_same_principal);
     record.network_unsure = false;
     record.owner = own_name(settings_);
     record.saving.due = true;
@@ -447,14 +448,13 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
 MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record,
                                               const News& news, const Registry::Hold& lock)
 {
-    if (settings_.make_workspace) {
-        settings_.make_workspace();
-    }
+    make_workspace();
     auto machine = backend_.create(specify(wanted, record, lock));
     record.machine = machine->record();
     record.machine.data["key_hash"] = wanted.key;
     if (record.machine.made_home) {
         record.made_with->template_name = settings_.template_name;
+        record.made_with->save_on_end = settings_.save_on_end; // what was owed is gone with it
         // The folder is that of the home which is gone: another session may have it by now.
         record.saving.folder.clear();
         if (record.epoch > 1) { // nor is it the home of whoever saw the session before

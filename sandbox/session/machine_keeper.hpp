@@ -357,15 +357,10 @@ class MachineKeeper {
     Ended collect_unnamed(const std::string& key, const Record& record, AtEnd files,
                           const std::stop_token& stop);
     [[nodiscard]] bool outlives_its_claim(const std::string& key, const Record& record) const;
+    void make_workspace() const;
     /// What the machine behind that of `before` is made with.
-    [[nodiscard]] Conditions conditions_after(const Record& before) const;
+    [[nodiscard]] Conditions conditions_after(const Record& before, bool of_same_principal) const;
     void require_no_excess(const Record& record) const;
-    /// A state directory that was moved has its sessions where it is now: the record says so from
-    /// here on, if this host has noted the very machine that it tells of, and nothing of the
-    /// session is left at the old place.
-    void follow_home(const std::string& key, Record& record) const;
-    /// follow_home() and require_place().
-    void require_here(const std::string& key, Record& record) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key,
                                                      const Record& record) const;

@@ -1,5 +1,6 @@
 // The part of the keeper that says what a machine shall be.
 
+#include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
@@ -18,7 +19,20 @@ sandbox::MachineSpec MachineKeeper::fresh_spec(const std::string& key, const std
     return spec;
 }
 
-Conditions MachineKeeper::conditions_after(const Record& before) const
+/// No fault of the call's that needs a machine.
+void MachineKeeper::make_workspace() const
+{
+    if (!settings_.make_workspace) {
+        return;
+    }
+    try {
+        settings_.make_workspace();
+    } catch (const Error& error) {
+        throw Error(ErrorCode::sandbox_unavailable, error.what(), error.hint());
+    }
+}
+
+Conditions MachineKeeper::conditions_after(const Record& before, bool of_same_principal) const
 {
     Conditions made = settings_;
     if (!backend_.renews_machines() && !before.machine.home.empty()) {
@@ -26,7 +40,9 @@ Conditions MachineKeeper::conditions_after(const Record& before) const
         made.template_name = before.made_with ? before.made_with->template_name : std::string();
     }
     // What the last one has left is owed until it is saved, also to a server that was told nothing.
-    if (owes_files(before) && !settings_.asked.contains("session.save_on_end")) {
+    // Nobody else's files go to the workspace of whoever had the home before.
+    if (of_same_principal && owes_files(before) &&
+        !settings_.asked.contains("session.save_on_end")) {
         made.save_on_end = before.made_with->save_on_end;
     }
     return made;

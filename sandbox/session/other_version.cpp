@@ -59,7 +59,7 @@ MachineKeeper::attach_spoken(const Wanted& wanted, Record& record, const Registr
 void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Error& refusal,
                                  const Registry::Hold& lock)
 {
-    require_here(wanted.key, record);
+    require_place(settings_.place, record);
     auto machine = backend_.attach(record.machine);
     if (!machine) {
         return; // it has ended meanwhile
@@ -78,6 +78,9 @@ void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Err
                     "the sandbox of session '" + record.id.session +
                         "' was made by a newer release of berth: " + refusal.what(),
                     "Start the server in that release. Or on the host " + end + '.');
+    } catch (...) {
+        take_back(wanted.key, record, before); // it may live; else its note has them
+        throw;
     }
     if (!ended) {
         take_back(wanted.key, record, before); // its own server tells it
@@ -108,7 +111,7 @@ void MachineKeeper::take_back(const std::string& key, Record& record,
 {
     if (record.untold != untold) {
         record.untold = untold;
-        registry_.put(key, record);
+        put_before_removal(key, record); // why it was refused says more than a full disk
     }
 }
 

@@ -53,6 +53,20 @@ Error refusal(const Record& record, const std::string& where, const std::string&
                 shell_word(place.host) + " BERTH_STATE_DIR=" + shell_word(place.state_directory)};
 }
 
+/// The books name its path, by which it is known: one that was moved has to be there again. A link
+/// will not do, which this_place() follows.
+std::string how_to_come_to(const std::string& state_directory)
+{
+    const auto word = shell_word(state_directory);
+    const auto start = "tart the server with --state-dir " + word + '.';
+    std::error_code unknown;
+    if (std::filesystem::exists(state_directory, unknown) || unknown) {
+        return "S" + start;
+    }
+    return "That is not there: if it was moved, move it back, or `mkdir -p " + word +
+           "` and `mount --bind NEW " + word + "`, and s" + start;
+}
+
 } // namespace
 
 Place this_place(const std::string& name, const std::string& state_directory)
@@ -93,8 +107,7 @@ void require_place(const std::optional<Place>& own, const Record& record)
         throw refusal(record,
                       "in the state directory " + visible(record.place->state_directory) +
                           " of this host, not in that of this server",
-                      "Start the server with --state-dir " +
-                          shell_word(record.place->state_directory) + '.');
+                      how_to_come_to(record.place->state_directory));
     }
 }
 

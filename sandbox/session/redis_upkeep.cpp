@@ -117,6 +117,7 @@ void RedisUpkeep::note_now(RedisClient& client, const std::string& key)
         if (uses_.erase(key) == 0) {
             return;
         }
+        being_noted_ = key;
     }
     note(client, key);
 }

@@ -86,7 +86,7 @@ class RedisUpkeep {
     std::condition_variable_any changed_;
     std::vector<std::shared_ptr<RedisHeld>> held_;
     std::set<std::string> uses_;
-    std::string being_noted_; ///< by note_next(), and in uses_ no more; else empty
+    std::string being_noted_; ///< just now, under noting_, and in uses_ no more; else empty
     bool urgent_ = false;     ///< something came that shall not wait for the next round
     std::jthread thread_;
 };

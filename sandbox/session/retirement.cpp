@@ -84,7 +84,8 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
     try {
         if (const auto sandbox = sandbox_to_retire(wanted, record)) {
             const auto info = sandbox->look(Deadline::after(look_time));
-            if (is_busy(info, wanted.held != nullptr, refused) || !may_make_another(wanted)) {
+            if (is_busy(info, held_of(wanted, record) != nullptr, refused) ||
+                !may_make_another(wanted)) {
                 return false;
             }
             last = take_last_notices(wanted.key, record, *sandbox,

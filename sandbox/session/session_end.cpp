@@ -96,7 +96,7 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
         return {};
     }
     require_same_backend(*record);
-    require_here(key, *record);
+    require_place(settings_.place, *record);
     std::string in_making; // the generation
     if (record->state == State::creating && !manner.condition) {
         // Else its session.setup, of an hour perhaps, would be waited for.
@@ -111,7 +111,7 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
         return {.ended = !in_making.empty(), .saved = {}, .trouble = {}, .remedy = {}};
     }
     require_same_backend(*record);
-    require_here(key, *record);
+    require_place(settings_.place, *record);
     return end(key, *record, manner, *lock);
 }
 

@@ -132,11 +132,28 @@ Newest newest_unseen(const protocol::InfoReply& info)
     return newest_of(info, [](const protocol::JobEntry& job) { return job.unseen; });
 }
 
-Newest newest_ended(const protocol::InfoReply& info, LastOf which)
+Newest newest_ended(const protocol::InfoReply& info)
 {
-    return newest_of(info, [which](const protocol::JobEntry& job) {
-        return (is_owed(job) || (which == LastOf::or_unread && job.unread)) && !is_running(job);
+    return newest_of(
+        info, [](const protocol::JobEntry& job) { return is_owed(job) && !is_running(job); });
+}
+
+/// Of those whose end was told.
+Newest newest_unread(const protocol::InfoReply& info)
+{
+    return newest_of(info, [](const protocol::JobEntry& job) {
+        return job.unread && !is_owed(job) && !is_running(job);
     });
+}
+
+/// Those that are told one by one. That an end was told keeps none from being told whose was not.
+std::vector<const protocol::JobEntry*> ended_of(const protocol::InfoReply& info, LastOf which)
+{
+    auto jobs = newest_ended(info).jobs;
+    if (which == LastOf::or_unread) {
+        std::ranges::copy(newest_unread(info).jobs, std::back_inserter(jobs));
+    }
+    return jobs;
 }
 
 std::string nor_those_of(std::size_t commands)
@@ -212,16 +229,21 @@ Told claim_doubtful(sandbox::Sandbox& sandbox) noexcept
 
 LastNotices last_notices(const protocol::InfoReply& info, LastOf which)
 {
-    const auto newest = newest_ended(info, which);
+    const auto newest = newest_ended(info);
     LastNotices notices;
-    notices.told.reserve(newest.jobs.size());
-    for (const auto* job : newest.jobs) {
+    for (const auto* job : ended_of(info, which)) {
         notices.told.push_back(untold(*job) + end_of(*job));
     }
     const std::size_t forgotten =
         std::size_t{info.forgotten_unseen} + info.forgotten_expected; // of all nobody can ask now
     if (const auto others = newest.others + forgotten; others > 0) {
         notices.untold = nor_those_of(others) + all_gone;
+    }
+    const auto unread = which == LastOf::or_unread ? newest_unread(info).others : 0;
+    if (unread > 0) {
+        notices.untold += (notices.untold.empty() ? "" : "; ") + std::string("what ") +
+                          std::to_string(unread) +
+                          " more of those printed was not read, and is gone";
     }
     return notices;
 }
@@ -252,7 +274,7 @@ void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
 {
     try {
         auto notice = last.told.begin();
-        for (const auto* job : newest_ended(info, which).jobs) {
+        for (const auto* job : ended_of(info, which)) {
             *notice++ += last_output_of(sandbox, *job);
         }
         for (const auto& job : info.ended) { // the others: a guest does not end before

@@ -3,6 +3,7 @@
 #include "sandbox/given_up_calls.hpp"
 #include "sandbox/protocol/call_name.hpp"
 #include "sandbox/sandbox.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/sandbox/fake_machine.hpp"
 
@@ -75,12 +76,16 @@ class StoppedGuest {
                 asked_ = protocol::decode<protocol::CallName>(frame->payload).name;
                 stopped_ = true;
             } else if (frame->type == protocol::FrameType::request && !stopped_) {
+                // Both of the first two at once: so each has a connection.
+                ++asked_to_answer_;
+                CHECK(tests::becomes_true([this] { return asked_to_answer_ >= 2; }));
                 peer.send(protocol::FrameType::reply, protocol::encode(protocol::Empty{}));
             }
         }
     }
 
     std::atomic<bool> stopped_ = false;
+    std::atomic<int> asked_to_answer_ = 0;
     mutable std::mutex mutex_;
     std::string asked_;
     std::vector<Names> given_up_;

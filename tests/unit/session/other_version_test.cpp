@@ -226,6 +226,20 @@ TEST_SUITE("session/other_version")
         CHECK(manager->acquire(work).notices.empty());
     }
 
+    TEST_CASE("of one that stays its own server tells what nobody has seen, and no other")
+    {
+        const Fixture fixture;
+        (void)fixture.made_by(older);
+        fixture.backend->unseen = 2;
+        fixture.backend->in_use = true;
+        CHECK(tests::error_of([&] { (void)fixture.start()->acquire(work); }) == ErrorCode::busy);
+        fixture.backend->unseen = 0;
+        fixture.backend->in_use = false;
+        const auto notices = fixture.start()->acquire(work).notices;
+        REQUIRE(notices.size() == 1);
+        CHECK(notices[0].find("it was made by an earlier release") != std::string::npos);
+    }
+
     TEST_CASE("an end that broke off has what nobody has seen, and why it ended, in the books")
     {
         const Fixture fixture;

@@ -149,6 +149,12 @@ TEST_SUITE("session/save_on_end")
             (void)start()->acquire(work);
             CHECK_FALSE(start()->kill(work, true).saved);
         }
+        SUBCASE("nor with a home that was made anew")
+        {
+            std::filesystem::remove_all(backend->home(key_hash(work)));
+            (void)start()->acquire(work);
+            CHECK_FALSE(start()->kill(work, true).saved);
+        }
         SUBCASE("and once it was saved, nothing is")
         {
             REQUIRE(start()->kill(work, false).saved);
@@ -156,6 +162,19 @@ TEST_SUITE("session/save_on_end")
             CHECK_FALSE(start()->kill(work, true).saved);
         }
         CHECK_FALSE(has_home());
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "what is owed to one principal is not taken from the files of another")
+    {
+        const session::SessionId of_ann{"ann", "work", "one"};
+        const session::SessionId of_bob{"bob", "work", "one"};
+        (void)start()->acquire(of_ann);
+        end_machine(of_ann);
+        settings.save_on_end = {};
+        (void)start()->acquire(of_bob);
+        CHECK_FALSE(start()->kill(of_bob, false).saved);
+        CHECK(saved.empty());
     }
 
     TEST_CASE_FIXTURE(Fixture, "where nothing was asked for no machine is made for it")

@@ -168,7 +168,8 @@ TEST_CASE("no limit at all is above every maximum")
     bench.variables["BERTH_SESSION_JOBS"] = "0";
     CHECK(has(bench.refusal(), "session.jobs"));
     bench.variables.clear();
-    bench.file("profile = \"ci\"\n[profiles.ci.max]\n"
+    bench.file("profile = \"ci\"\nnetwork = \"filtered\"\nfilter.allow = [\"example.com\"]\n"
+               "[profiles.ci.max]\n"
                "filter.max_sent = \"1MiB\"\nsession.home_retention = \"2d\"\n");
     bench.variables["BERTH_FILTER_MAX_SENT"] = "0";
     bench.variables["BERTH_SESSION_HOME_RETENTION"] = "0";
