@@ -36,6 +36,7 @@ class StoppedGuest {
     {
         int pair[2];
         REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+        const std::lock_guard lock(mutex_); // two calls connect at once
         threads_.emplace_back([this, fd = pair[1]] { serve(UniqueFd(fd)); });
         return UniqueFd(pair[0]);
     }
