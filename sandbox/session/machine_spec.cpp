@@ -34,7 +34,7 @@ void MachineKeeper::make_workspace() const
 
 Conditions MachineKeeper::conditions_after(const Record& before, bool of_same_principal) const
 {
-    Conditions made = settings_;
+    auto made = static_cast<const Conditions&>(settings_);
     if (!backend_.renews_machines() && !before.machine.home.empty()) {
         // Unless the home has gone, see create().
         made.template_name = before.made_with ? before.made_with->template_name : std::string();
