@@ -265,11 +265,7 @@ Sandbox::Answered Sandbox::take_answer(std::unique_ptr<GuestConnection> connecti
         throw Broken(refusal, /*begun=*/false, connection->repeats());
     } catch (const Error& error) {
         if (error.code() != ErrorCode::session_lost && connection->is_made()) {
-            if (words_ && error.code() == ErrorCode::cancelled && !exchange.name.empty()) {
-                words_->declined(std::string(exchange.name)); // it may not have heard of that
-            } else {
-                ask_no_more(exchange);
-            }
+            ask_no_more(exchange, error.code() == ErrorCode::cancelled);
             throw;
         }
         throw Broken(error, connection->request_sent(), connection->repeats());

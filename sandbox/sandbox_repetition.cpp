@@ -143,23 +143,26 @@ Sandbox::Answered Sandbox::repeat(const Exchange& first, const Broken& cause, bo
         }
     }
     if (!repetitions.gone()) {
-        if (words_ && repetitions.stopped()) { // at least with the next request
-            words_->declined(std::string(first.name));
-        } else {
-            ask_no_more(first);
-        }
+        ask_no_more(first, repetitions.stopped());
     }
     repetitions.give_up();
 }
 
 /// The guest hears of it with the next request, whose answer can name what became of the call.
-void Sandbox::ask_no_more(const Exchange& exchange)
+/// `cancelled`: where no connection was kept to say it, the guest may not have heard of that.
+void Sandbox::ask_no_more(const Exchange& exchange, bool cancelled)
 {
     if (exchange.name.empty()) {
         return;
     }
     const std::string name(exchange.name);
-    words_ ? words_->given_up(name) : given_up_.add(name);
+    if (!words_) {
+        given_up_.add(name);
+    } else if (cancelled) {
+        words_->declined(name);
+    } else {
+        words_->given_up(name);
+    }
 }
 
 /// A stop request ends the attempt: the next one asks for the answer alone.
@@ -174,7 +177,7 @@ Sandbox::connect_again(const Exchange& first, const std::stop_token& stop, const
         if (tells_of_a_loss(error) || error.code() == ErrorCode::cancelled) {
             throw Broken(error, /*begun=*/true, /*repeats=*/true);
         }
-        ask_no_more(first);
+        ask_no_more(first, /*cancelled=*/false);
         throw_not_asked(error, first.operation);
     }
 }

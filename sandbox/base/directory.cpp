@@ -87,19 +87,23 @@ void spread_subdirectories(int dirfd) noexcept
     }
 }
 
-std::vector<std::string> directory_names(int dirfd)
+DirectoryStream open_stream(int dirfd) noexcept
 {
     // A descriptor of its own: fdopendir() takes it over, and the position is not shared.
     UniqueFd own(::openat(dirfd, ".", open_flags));
-    if (!own) {
+    DIR* const opened = own ? ::fdopendir(own.get()) : nullptr;
+    if (opened != nullptr) {
+        (void)own.release();
+    }
+    return {opened, ::closedir};
+}
+
+std::vector<std::string> directory_names(int dirfd)
+{
+    const auto directory = open_stream(dirfd);
+    if (!directory) {
         throw_errno("open a directory");
     }
-    DIR* const opened = ::fdopendir(own.get());
-    if (opened == nullptr) {
-        throw_errno("fdopendir");
-    }
-    (void)own.release();
-    const std::unique_ptr<DIR, int (*)(DIR*)> directory(opened, ::closedir);
     std::vector<std::string> names;
     for (;;) {
         errno = 0;

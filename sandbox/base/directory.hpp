@@ -2,8 +2,11 @@
 
 #include "sandbox/base/unique_fd.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
+
+#include <dirent.h>
 
 namespace berth {
 
@@ -27,6 +30,12 @@ namespace berth {
 /// inode (`recently_deleted` in fs/ext4/ialloc.c): 0.3 ms where it was a thousand in a minute.
 /// Others take no notice, and no error is one.
 void spread_subdirectories(int dirfd) noexcept;
+
+using DirectoryStream = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+/// The entries of an open directory from the first on, whose own position stays as it is. Null,
+/// with errno set, where it cannot be had.
+[[nodiscard]] DirectoryStream open_stream(int dirfd) noexcept;
 
 /// The names in an open directory, without "." and "..", in no order. Throws std::system_error.
 [[nodiscard]] std::vector<std::string> directory_names(int dirfd);

@@ -1,5 +1,6 @@
 #include "sandbox/local/cgroup_tree.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
@@ -38,20 +39,16 @@ UniqueFd open_cgroup(int at, const char* name)
 std::vector<std::string> subdirectories(const UniqueFd& directory)
 {
     std::vector<std::string> names;
-    UniqueFd copy(::fcntl(directory.get(), F_DUPFD_CLOEXEC, 3));
-    DIR* stream = copy ? ::fdopendir(copy.get()) : nullptr;
-    if (stream == nullptr) {
+    const auto stream = open_stream(directory.get());
+    if (!stream) {
         return names;
     }
-    (void)copy.release(); // it is the stream's
-    ::rewinddir(stream);
-    while (const dirent* entry = ::readdir(stream)) {
+    while (const dirent* entry = ::readdir(stream.get())) {
         if (entry->d_type == DT_DIR && std::strcmp(entry->d_name, ".") != 0 &&
             std::strcmp(entry->d_name, "..") != 0) {
             names.emplace_back(entry->d_name);
         }
     }
-    ::closedir(stream);
     return names;
 }
 

@@ -1,5 +1,6 @@
 #include "sandbox/local/project_tree.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
@@ -97,15 +98,12 @@ class Marker {
     {
         const auto status = status_of(here_.get());
         levels_.push_back({status.st_dev, status.st_ino, {}});
-        UniqueFd own(::openat(here_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        DIR* const opened = own ? ::fdopendir(own.get()) : nullptr;
-        if (opened == nullptr) {
+        const auto entries = open_stream(here_.get());
+        if (!entries) {
             throw_errno("read a folder of the home");
         }
-        (void)own.release();
-        const std::unique_ptr<DIR, int (*)(DIR*)> entries(opened, ::closedir);
         // NOLINTNEXTLINE(concurrency-mt-unsafe): safe on a stream that one thread uses
-        for (errno = 0; const dirent* const entry = ::readdir(opened); errno = 0) {
+        for (errno = 0; const dirent* const entry = ::readdir(entries.get()); errno = 0) {
             const std::string name = static_cast<const char*>(entry->d_name);
             if (name != "." && name != "..") {
                 meet(name);

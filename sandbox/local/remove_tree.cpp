@@ -1,5 +1,6 @@
 #include "sandbox/local/remove_tree.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/unique_fd.hpp"
 
@@ -40,19 +41,16 @@ class Remover {
     /// Empties `directory`; true when it got smaller.
     bool empty(const UniqueFd& directory, int depth)
     {
-        UniqueFd copy(::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        DIR* stream = copy ? ::fdopendir(copy.get()) : nullptr;
-        if (stream == nullptr) {
+        const auto stream = open_stream(directory.get());
+        if (!stream) {
             return false;
         }
-        (void)copy.release(); // it is the stream's
         bool progress = false;
-        while (const dirent* entry = ::readdir(stream)) {
+        while (const dirent* entry = ::readdir(stream.get())) {
             if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) {
                 progress = remove(directory, entry->d_name, depth) || progress;
             }
         }
-        ::closedir(stream);
         return progress;
     }
 

@@ -276,8 +276,8 @@ class MachineKeeper {
                                                         const Registry::Hold* lock = nullptr);
     void end_outgrown(const Wanted& wanted, Record& record, const Error& refusal,
                       const Registry::Hold& lock);
-    void keep_parting_words(const std::string& key, Record& record, sandbox::Sandbox& sandbox);
-    void take_back(const std::string& key, Record& record, const std::vector<std::string>& untold);
+    [[nodiscard]] bool retire_outgrown(const std::string& key, Record& record,
+                                       sandbox::Sandbox& sandbox);
     void end_retired(const std::string& key, Record& record, Event why, const Registry::Hold& lock);
     [[nodiscard]] bool is_outdated(const Record& record);
     [[nodiscard]] bool may_make_another(const Wanted& wanted) const;

@@ -67,23 +67,16 @@ void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Err
     sandbox::Sandbox sandbox(std::move(machine), record.token);
     const std::string end = "`berth sessions kill " + record.id.session +
                             "` ends it now and keeps its home, and the next call makes another";
-    const auto before = record.untold;
-    keep_parting_words(wanted.key, record, sandbox);
     bool ended = false;
     try {
-        ended = sandbox.retire();
+        ended = retire_outgrown(wanted.key, record, sandbox);
     } catch (const sandbox::OtherVersion&) {
-        take_back(wanted.key, record, before);
         throw Error(ErrorCode::sandbox_unavailable,
                     "the sandbox of session '" + record.id.session +
                         "' was made by a newer release of berth: " + refusal.what(),
                     "Start the server in that release. Or on the host " + end + '.');
-    } catch (...) {
-        take_back(wanted.key, record, before); // it may live; else its note has them
-        throw;
     }
     if (!ended) {
-        take_back(wanted.key, record, before); // its own server tells it
         throw Error(ErrorCode::busy,
                     "the sandbox of session '" + record.id.session +
                         "' was made by an earlier release of berth (" + refusal.what() +
@@ -95,23 +88,32 @@ void MachineKeeper::end_outgrown(const Wanted& wanted, Record& record, const Err
     end_retired(wanted.key, record, Event::outgrown, lock);
 }
 
-/// Nobody else can tell them once it is ended, and this server may die in the middle of that.
-void MachineKeeper::keep_parting_words(const std::string& key, Record& record,
-                                       sandbox::Sandbox& sandbox)
+/// What nobody was told of is in the books before it ends: nobody else can tell it then, and this
+/// server may die in the middle of that. Of one that stays its own server tells it, and of one that
+/// ended all the same its note.
+bool MachineKeeper::retire_outgrown(const std::string& key, Record& record,
+                                    sandbox::Sandbox& sandbox)
 {
-    const auto notices = parting_notices(last_look(sandbox));
-    if (!notices.empty()) {
-        keep_untold(record, notices);
+    const auto before = record.untold;
+    const auto take_back = [&] {
+        if (record.untold != before) {
+            record.untold = before;
+            put_before_removal(key, record); // why it stays says more than a full disk
+        }
+    };
+    keep_untold(record, parting_notices(last_look(sandbox)));
+    if (record.untold != before) {
         put_before_removal(key, record);
     }
-}
-
-void MachineKeeper::take_back(const std::string& key, Record& record,
-                              const std::vector<std::string>& untold)
-{
-    if (record.untold != untold) {
-        record.untold = untold;
-        put_before_removal(key, record); // why it was refused says more than a full disk
+    try {
+        const bool ended = sandbox.retire();
+        if (!ended) {
+            take_back();
+        }
+        return ended;
+    } catch (...) {
+        take_back();
+        throw;
     }
 }
 

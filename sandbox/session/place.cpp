@@ -58,13 +58,12 @@ Error refusal(const Record& record, const std::string& where, const std::string&
 std::string how_to_come_to(const std::string& state_directory)
 {
     const auto word = shell_word(state_directory);
-    const auto start = "tart the server with --state-dir " + word + '.';
     std::error_code unknown;
-    if (std::filesystem::exists(state_directory, unknown) || unknown) {
-        return "S" + start;
-    }
-    return "That is not there: if it was moved, move it back, or `mkdir -p " + word +
-           "` and `mount --bind NEW " + word + "`, and s" + start;
+    const bool is_there = std::filesystem::exists(state_directory, unknown) || unknown;
+    return (is_there ? std::string()
+                     : "That is not there: if it was moved, move it back, or `mkdir -p " + word +
+                           "` and `mount --bind NEW " + word + "`. ") +
+           "Start the server with --state-dir " + word + '.';
 }
 
 } // namespace

@@ -154,8 +154,7 @@ void SessionManager::Implementation::start_collector(const Homes& homes)
     try {
         std::call_once(collector_started_, [&] { collect(homes, std::chrono::seconds(0)); });
     } catch (const std::system_error&) {
-        return; // no thread to be had, which is no reason to refuse a call: the next one tries
-                // again
+        return; // no thread to be had: no reason to refuse a call, and the next one tries again
     }
 }
 

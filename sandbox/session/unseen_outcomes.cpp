@@ -274,11 +274,13 @@ void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
 {
     try {
         auto notice = last.told.begin();
-        for (const auto* job : ended_of(info, which)) {
+        const auto told_of = ended_of(info, which);
+        for (const auto* job : told_of) {
             *notice++ += last_output_of(sandbox, *job);
         }
         for (const auto& job : info.ended) { // the others: a guest does not end before
-            if (which == LastOf::or_unread && job.unread) {
+            if (which == LastOf::or_unread && job.unread &&
+                std::ranges::find(told_of, &job) == told_of.end()) {
                 (void)last_output_of(sandbox, job);
             }
         }

@@ -218,11 +218,11 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
     const auto of_file = from_file.find(key);
     if (asked) {
         const auto lock = locked_.find(key);
-        const auto* const kept = lock == locked_.end()                 ? nullptr
-                                 : of_profile != profile_.values.end() ? &of_profile->second
-                                                                       : &of_file->second;
+        const bool is_of_profile = of_profile != profile_.values.end();
+        const auto* const kept = lock == locked_.end() ? nullptr
+                                 : is_of_profile       ? &of_profile->second
+                                                       : &of_file->second;
         if (kept != nullptr && !is_same(definition, *asked, *kept)) {
-            const bool is_of_profile = of_profile != profile_.values.end();
             refuse(definition, *asked,
                    '"' + joined(kept->items, ",") + '"' +
                        (is_of_profile ? " of " + kept->origin : std::string()) +
