@@ -87,15 +87,19 @@ void spread_subdirectories(int dirfd) noexcept
     }
 }
 
-DirectoryStream open_stream(int dirfd) noexcept
+DirectoryStream stream_of(UniqueFd directory) noexcept
 {
-    // A descriptor of its own: fdopendir() takes it over, and the position is not shared.
-    UniqueFd own(::openat(dirfd, ".", open_flags));
-    DIR* const opened = own ? ::fdopendir(own.get()) : nullptr;
+    DIR* const opened = directory ? ::fdopendir(directory.get()) : nullptr;
     if (opened != nullptr) {
-        (void)own.release();
+        (void)directory.release();
     }
     return {opened, ::closedir};
+}
+
+DirectoryStream open_stream(int dirfd) noexcept
+{
+    // A descriptor of its own, as the position is not to be shared.
+    return stream_of(UniqueFd(::openat(dirfd, ".", open_flags)));
 }
 
 std::vector<std::string> directory_names(int dirfd)

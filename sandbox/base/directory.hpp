@@ -33,6 +33,10 @@ void spread_subdirectories(int dirfd) noexcept;
 
 using DirectoryStream = std::unique_ptr<DIR, int (*)(DIR*)>;
 
+/// The entries of an open directory from where it stands, which closes it. Null, with errno set,
+/// where it cannot be had: the directory is closed then too (fdopendir(3) would leave it open).
+[[nodiscard]] DirectoryStream stream_of(UniqueFd directory) noexcept;
+
 /// The entries of an open directory from the first on, whose own position stays as it is. Null,
 /// with errno set, where it cannot be had.
 [[nodiscard]] DirectoryStream open_stream(int dirfd) noexcept;

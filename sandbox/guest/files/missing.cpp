@@ -1,5 +1,6 @@
 #include "sandbox/guest/files/missing.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/spelling.hpp"
 #include "sandbox/base/unique_fd.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -36,9 +36,7 @@ std::size_t most_slips_in(std::string_view name)
 /// The entry of the directory whose name is nearest to `name`, empty when none is near.
 std::string nearest_entry(int directory, const std::string& name)
 {
-    const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const std::unique_ptr<DIR, int (*)(DIR*)> stream(own < 0 ? nullptr : ::fdopendir(own),
-                                                     &::closedir);
+    const auto stream = open_stream(directory);
     std::size_t best = most_slips_in(name) + 1;
     std::string nearest;
     std::size_t compared = 0;

@@ -1,5 +1,6 @@
 #include "sandbox/guest/files/read_directory.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/stream.hpp"
@@ -12,7 +13,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -156,11 +156,11 @@ Names names_from_end(DIR* stream, const std::string& path, const protocol::ReadF
 protocol::ReadFileReply read_directory(Opened directory, const protocol::ReadFileRequest& request,
                                        const CallContext& context)
 {
-    const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.fd.get()), &::closedir);
+    const auto stream = stream_of(std::move(directory.fd));
     if (!stream) {
         throw errno_error(errno, "list " + visible(directory.path));
     }
-    const int fd = directory.fd.release(); // closedir closes it
+    const int fd = ::dirfd(stream.get());
     Names names = request.from_end > 0
                       ? names_from_end(stream.get(), directory.path, request, context)
                       : names_from_begin(stream.get(), directory.path, request, context);

@@ -1,5 +1,6 @@
 #include "sandbox/guest/files/temporary_file.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/sha256.hpp"
@@ -14,7 +15,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <set>
 #include <tuple>
@@ -230,16 +230,14 @@ void remove_leftovers(int directory) noexcept
         if (!is_first_look(directory)) {
             return;
         }
-        UniqueFd own(::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-        const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(own.get()), &::closedir);
-        const int fd = stream ? own.release() : -1; // closedir closes it
+        const auto stream = open_stream(directory);
         for (int i = 0; stream && i < max_entries; ++i) {
             const dirent* entry = ::readdir(stream.get());
             if (entry == nullptr) {
                 return;
             }
             if (is_temporary_name(entry->d_name)) {
-                remove_if_left(fd, entry->d_name);
+                remove_if_left(::dirfd(stream.get()), entry->d_name);
             }
         }
     } catch (const std::exception&) {

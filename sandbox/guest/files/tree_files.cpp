@@ -1,5 +1,6 @@
 #include "sandbox/guest/files/tree_files.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/base/utf8.hpp"
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <utility>
 
 #include <dirent.h>
@@ -34,11 +34,11 @@ class TreeLister {
     void list(UniqueFd directory, const std::string& prefix, int depth)
     {
         throw_if_stopped(context_);
-        const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(directory.get()), &::closedir);
+        const auto stream = stream_of(std::move(directory));
         if (!stream) {
             throw errno_error(errno, "list " + visible(root_path_ + "/" + prefix));
         }
-        const int fd = directory.release(); // closedir closes it
+        const int fd = ::dirfd(stream.get());
         bool empty = true;
         while (const dirent* entry = next(stream.get(), prefix)) {
             const std::string_view name = entry->d_name;

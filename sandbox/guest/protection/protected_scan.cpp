@@ -1,5 +1,6 @@
 #include "sandbox/guest/protection/protected_scan.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/is_in.hpp"
 #include "sandbox/base/unique_fd.hpp"
@@ -10,7 +11,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <ctime>
-#include <memory>
 #include <utility>
 
 #include <dirent.h>
@@ -134,12 +134,8 @@ class Scanner {
     std::vector<std::string> names_in(int folder, const std::string& path)
     {
         std::vector<std::string> names;
-        const int copy = ::fcntl(folder, F_DUPFD_CLOEXEC, 3);
-        const std::unique_ptr<DIR, int (*)(DIR*)> stream(copy < 0 ? nullptr : ::fdopendir(copy),
-                                                         &::closedir);
-        if (!stream && copy >= 0) {
-            ::close(copy);
-        }
+        // Not opened anew by ".", which one that may be read and not entered refuses.
+        const auto stream = stream_of(UniqueFd(::fcntl(folder, F_DUPFD_CLOEXEC, 3)));
         const dirent* entry = nullptr;
         while (stream && entries_left_ > 0 &&
                // NOLINTNEXTLINE(concurrency-mt-unsafe): this stream belongs to one thread
