@@ -63,7 +63,9 @@ sleep 5
 EOF
     } >"$folder/init"
     chmod 755 "$folder" "$folder/init"
-    timeout 7200 linux.uml mem=3G root=none rootfstype=hostfs rootflags=/ rw init="$folder/init" \
+    rm -f "$folder/status"
+    cc -D_GNU_SOURCE -O2 -shared -fPIC -o "$folder/xstate.so" "$root/tests/uml_xstate.c" -ldl
+    timeout 7200 env LD_PRELOAD="$folder/xstate.so" linux.uml mem=3G root=none rootfstype=hostfs rootflags=/ rw init="$folder/init" \
         "${disks[@]}" con=null con0=fd:0,fd:1 quiet </dev/null || true
     [ "$(cat "$folder/status")" = 0 ]
 }

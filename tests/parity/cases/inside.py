@@ -102,6 +102,14 @@ WHERE_INSTALLED = {
 }
 
 
+def sanitizers_work_here():
+    """Not in User Mode Linux (tests/uml.sh), which has other things at their addresses."""
+    command, end = NEEDED["gcc"]
+    with tempfile.TemporaryDirectory() as folder:
+        return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60,
+                              check=False).stdout.endswith(end)
+
+
 @local_only
 class InsideTest(ParityTest):
     def test_devices(self):
@@ -145,6 +153,8 @@ class InsideTest(ParityTest):
         for name, (command, end) in {**NEEDED, **WHERE_INSTALLED}.items():
             with self.subTest(name):
                 if shutil.which(name, path="/usr/local/bin:/usr/bin:/bin"):
+                    if name == "gcc" and not sanitizers_work_here():
+                        continue
                     data = self.run_command(f"cd; {command}", timeout=60).data
                     self.assertEqual(data["exit_code"], 0, data)
                     self.assertTrue(data["stdout"].endswith(end), data)
