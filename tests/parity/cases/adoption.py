@@ -15,6 +15,9 @@ class AdoptionTest(ParityTest):
         printed = self.command_line("sessions", "adopt", what, "--json", *arguments, status=status)
         return json.loads(printed) if printed else None
 
+    def shown(self):
+        return json.loads(self.command_line("sessions", "show", "work", "--json"))
+
     def name(self):
         (session,) = self.sessions()
         return session
@@ -63,14 +66,23 @@ class AdoptionTest(ParityTest):
         self.assertTrue(job.data["job_id"])
         self.assertRegex(self.command_line("sessions", "show", "work"), r"(?m)^clients: \d connection")
         self.berth.close()
-        self.wait_until(lambda: json.loads(self.command_line("sessions", "show", "work", "--json"))
-                        ["clients"] == 0, 10, "the server has left")
+        self.wait_until(lambda: self.shown()["clients"] == 0, 10, "the server has left")
         self.assertNotIn("clients:", self.command_line("sessions", "show", "work"))
         self.command_line("sessions", "adopt", "work", "--session", "kept", status=1)
         told = self.adopt("work", "--session", "kept", "--end-machine")
         self.assertTrue(told["ended_machine"])
         self.assertEqual(self.state.processes(), {})
         self.go_on_as()
+
+    def test_a_refusal_takes_from_nobody_what_he_was_not_told_of(self):
+        """Its own server's client has not asked for what its job came to, and leaves."""
+        self.run_command("exit 4", background=True)
+        self.wait_until(lambda: not self.shown()["jobs"], 10, "its end")
+        for options in ((), ("--end-machine",)):
+            self.command_line("sessions", "adopt", "work", "--session", "kept", *options, status=1)
+        self.berth.close()
+        self.berth = self.start("--session", "work")
+        self.assertIn("exit 4", "\n".join(self.run_command("true").notices))
 
     def test_after_another_key_and_to_another_principal(self):
         self.berth.close()
@@ -116,11 +128,8 @@ class AdoptionTest(ParityTest):
         self.berth.kill()
         del pending
         (home / "gate").write_text("\n")
-
-        def shown():
-            return json.loads(self.command_line("sessions", "show", "work", "--json"))
-        self.wait_until(lambda: not shown()["jobs"], 10, "its end")
-        self.wait_until(lambda: shown()["clients"] == 0, 10, "the server has left")
+        self.wait_until(lambda: not self.shown()["jobs"], 10, "its end")
+        self.wait_until(lambda: self.shown()["clients"] == 0, 10, "the server has left")
         self.adopt("work", "--session", "kept")
         self.berth = self.start("--session", "kept")
         notices = self.run_command("true").notices

@@ -52,6 +52,24 @@ class MountRootsTest(ParityTest):
         self.assertEqual(self.output("echo x > /workspace/file; ls /workspace"), "file\n")
         self.assertEqual((self.root / "one" / "file").read_text(), "x\n")
 
+    def test_a_workspace_that_cannot_be_made_again_is_told_and_made_when_it_can(self):
+        """Whoever may write below the root could put a link there, to what he may not write."""
+        self.write(True, f'default_workspace = "{self.root}/{{session}}"')
+        self.serve("one")
+        self.output("true")
+        elsewhere = self.root.parent / "elsewhere"
+        elsewhere.mkdir()
+        self.command_line("sessions", "kill", "one", "--config", str(self.file))
+        for gone, put in (((self.root / "one").rmdir, lambda: (self.root / "one").symlink_to(elsewhere)),
+                          ((self.root / "one").unlink, lambda: self.root.rename(f"{self.root}.away"))):
+            gone()
+            put()
+            said = self.refused("sandbox_unavailable", "bash_exec", command="touch /workspace/file").text
+            self.assertIn(str(self.root), said)
+        self.assertEqual(list(elsewhere.iterdir()), [])
+        pathlib.Path(f"{self.root}.away").rename(self.root)
+        self.assertEqual(self.output("echo x > /workspace/file; ls /workspace"), "file\n")
+
     def test_a_workspace_that_may_only_be_read_can_be(self):
         self.write(True, f'default_workspace = "{self.root}/{{session}}"\nmount_mode = "ro"')
         self.serve("one")

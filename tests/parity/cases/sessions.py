@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 import time
 
 from suite import ParityTest, local_only
@@ -288,6 +289,18 @@ class SessionsTest(ParityTest):
         # And a server that was there makes another.
         self.command_line("sessions", "kill", "logout")
         self.assertFalse(first.call_tool("bash_exec", {"command": "true"}).is_error)
+
+    @local_only
+    def test_a_state_directory_that_was_opened_to_others_is_known_as_berth_s(self):
+        """Whatever berth has put there by then; another folder's rights nobody is told to change."""
+        with tempfile.TemporaryDirectory(prefix="berth-open-") as folder:
+            named = {"BERTH_STATE_DIR": folder, "BERTH_SESSION": "open"}
+            self.command_line("call", "bash_exec", '{"command": "true"}', env=named)
+            os.chmod(folder, 0o777)
+            said = self.done("call", "bash_exec", '{"command": "true"}', env=named)
+            os.chmod(folder, 0o700)
+            self.command_line("sessions", "kill", "open", "--purge", env=named)
+        self.assertIn(f"`chmod 700 '{folder}'`", said.stdout + said.stderr)
 
     @local_only
     def test_a_session_whose_folders_have_the_names_of_the_remover_is_ended_and_purged(self):
