@@ -94,7 +94,7 @@ void tell_of_settings(const LiveSettings::Change& change)
 {
     if (!change.error.empty()) {
         log::write(log::Level::warning, "the settings file has changed, and nothing of it holds",
-                   {{"file", change.file}, {"error", change.error}});
+                   {{"file", change.file}, {"error", change.error}, {"hint", change.hint}});
         return;
     }
     log::write(log::Level::info, "the settings file has changed",

@@ -1,5 +1,6 @@
 #include "server/cli/end_session.hpp"
 
+#include "sandbox/base/shell_word.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/session/lifecycle.hpp"
 #include "server/cli/print.hpp"
@@ -49,18 +50,21 @@ NothingEnded why_nothing_ended(session::SessionManager& sessions, const Asked& a
 session::SessionId named_by(session::SessionManager& sessions, const Asked& asked,
                             const std::optional<std::string>& key)
 {
-    if (auto known = key ? sessions.id_of(*key) : std::nullopt) {
+    // Of a damaged one its key, which nobody has asked for by that.
+    if (auto known = key ? sessions.id_of(*key) : std::nullopt; known && known->session != *key) {
         return *std::move(known);
     }
     return {asked.id.principal, asked.id.session.empty() ? asked.name : asked.id.session, {}};
 }
 
 /// What is still to be done where the files of a session could not be saved.
-std::string advice_on_unsaved(const session::Ended& ended, bool purge)
+std::string advice_on_unsaved(const session::Ended& ended, const std::string& session, bool purge)
 {
     return (ended.remedy.empty() ? "" : ended.remedy + "\n") +
-           (purge ? "Its home is not removed before that; --purge --no-save does it all the same."
-                  : "Its home is kept, and `berth sessions gc` tries again.");
+           "Its home is kept, and the next call has it again (`berth call --session " +
+           shell_word(one_line(session)) + " bash_exec ...`). " +
+           (purge ? "With --purge --no-save it is removed all the same."
+                  : "`berth sessions gc` tries again.");
 }
 
 } // namespace
@@ -128,7 +132,8 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
         if (!ended.trouble.empty()) {
             outcome.complaint =
                 "what session.save_on_end names could not be saved: " + ended.trouble;
-            outcome.remedy = advice_on_unsaved(ended, purge);
+            outcome.remedy =
+                advice_on_unsaved(ended, named.session.empty() ? asked.name : named.session, purge);
             outcome.failure = ErrorCode::backend_error;
         }
     }

@@ -154,9 +154,10 @@ Unsettled collect_leftovers(session::SessionManager& sessions)
     // Asked first: what is written again while this looks may be missing from what it has seen.
     const auto settling = sessions.settling();
     const auto collected = sessions.collect_leftovers(Deadline::after(std::chrono::seconds(2)));
-    Unsettled unsettled{.reason = "the registry was restarted or has lost its data a moment ago, "
-                                  "and servers and hosts write again what they know: which "
-                                  "sessions there are is not known yet",
+    Unsettled unsettled{.reason =
+                            "the registry is new, was restarted or has lost its data a moment ago, "
+                            "and servers and hosts write again what they know: which "
+                            "sessions there are is not known yet",
                         .unrestored = joined(collected.unrestored, "; ")};
     if (settling) {
         unsettled.seconds =

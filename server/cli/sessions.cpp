@@ -97,9 +97,10 @@ std::optional<Outcome> traces(session::SessionManager& sessions, const Asked& as
                                   {"machine_here", lives},
                                   {"reason", error.what()},
                                   {"remedy", error.hint()}}),
-                   .text = "Session " + one_line(asked.name) +
-                           ": the books cannot be asked\nhome: " + visible(home) + "\nmachine: " +
-                           (lives ? "lives on this host" : "none lives on this host"),
+                   .text =
+                       "Session " + one_line(asked.name) +
+                       ": the books cannot be asked\nhome on this host: " + visible(home) +
+                       "\nmachine: " + (lives ? "lives on this host" : "none lives on this host"),
                    .complaint = error.what(),
                    .remedy = error.hint(),
                    .failure = error.code()};
@@ -150,6 +151,15 @@ Outcome sight_of(const session::Sight& sight)
     (*shown.data)["settings_of"] = word_for(facts.machine);
     (*shown.data)["clients"] = clients;
     (*shown.data)["trouble"] = sight.trouble;
+    if (!facts.home.empty()) {
+        shown.text += "home on this host: " + visible(facts.home) + "\n";
+    }
+    if (facts.state == "damaged") {
+        const auto remedy = "`berth sessions kill " + facts.key +
+                            "` ends it and keeps its home, which the session's next call has.";
+        (*shown.data)["remedy"] = remedy;
+        shown.text += "to do: " + remedy + "\n";
+    }
     if (clients > 0) {
         shown.text += "clients: " + tools::counted(clients, "connection") +
                       (clients > 1 ? ", of one server or more\n" : "\n");

@@ -165,7 +165,8 @@ void LiveSettings::look()
         changed_({.file = path,
                   .in_force = {},
                   .later = {},
-                  .error = "it is gone; what it said holds until the next start"});
+                  .error = "it is gone; what it said holds until the next start",
+                  .hint = {}});
         return;
     case FileWatch::State::changed:
         read_again(path);
@@ -216,11 +217,14 @@ Options LiveSettings::changed_options(Change& change)
 
 void LiveSettings::read_again(const std::string& path)
 {
-    Change change{.file = path, .in_force = {}, .later = {}, .error = {}};
+    Change change{.file = path, .in_force = {}, .later = {}, .error = {}, .hint = {}};
     try {
         auto options = std::make_shared<const Options>(changed_options(change));
         tell_later(change);
         options_ = std::move(options);
+    } catch (const Error& error) {
+        change.error = error.what();
+        change.hint = error.hint();
     } catch (const std::exception& error) { // whatever it was, the call that noticed goes on
         change.error = error.what();
     }

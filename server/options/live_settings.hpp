@@ -23,6 +23,7 @@ class LiveSettings {
         std::string in_force; ///< keys, by comma: they hold now
         std::string later;    ///< these from the next start on
         std::string error;    ///< why nothing of it holds
+        std::string hint;     ///< and what helps
 
         [[nodiscard]] bool is_empty() const noexcept
         {

@@ -56,10 +56,13 @@ std::chrono::seconds seconds_at_most(const Layers& layers, const std::string& ke
 {
     const auto value = seconds(layers, key);
     const auto limit = seconds(layers, most);
-    if (value > limit && layers.raw(key).origin != "default") {
+    const auto decides = layers.deciding(most).origin;
+    const bool is_maximum = decides != layers.raw(most).origin; // which cuts, whoever asks for more
+    if (value > limit && !is_maximum && layers.raw(key).origin != "default") {
         refuse(*find_definition(key), layers.raw(key),
                "at most " + most + ", " +
-                   format_duration(static_cast<double>(std::chrono::milliseconds(limit).count())));
+                   format_duration(static_cast<double>(std::chrono::milliseconds(limit).count())) +
+                   " (" + decides + ')');
     }
     return std::min(value, limit);
 }

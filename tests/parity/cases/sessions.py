@@ -197,14 +197,17 @@ class SessionsTest(ParityTest):
 
     @local_only
     def test_a_session_whose_record_is_damaged_is_listed_and_ended(self):
-        for purge in ((), ("--purge",)):
+        for name, purge in ((None, ()), ("work", ("--purge",))):
             self.output("echo kept >f; sleep 300 >/dev/null 2>&1 &")
             self.wait_for_its_word()  # after which the record is written, without what was told
             (folder,) = (self.state.path / "sessions").iterdir()
             (folder / "record.json").write_text("{ half")
             (listed,) = self.sessions()
             self.assertEqual((listed["session"], listed["state"]), (folder.name, "damaged"))
-            self.command_line("sessions", "kill", listed["session"], *purge)
+            self.assertIn(f"to do: `berth sessions kill {folder.name}` ",
+                          self.command_line("sessions", "show", listed["session"]))
+            ended = name or listed["session"]
+            self.assertIn(f"session {ended} has ended", self.command_line("sessions", "kill", ended, *purge))
             self.wait_until(lambda: not self.living_guests(), 2, self.state.processes())
             left = [(each["key"], each["state"]) for each in self.sessions()]
             self.assertEqual(left, [] if purge else [(folder.name, "ended")])

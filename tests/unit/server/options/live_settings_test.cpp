@@ -36,7 +36,7 @@ struct Live : Bench {
             [this](const Options& options) {
                 ++checks;
                 if (options.sessions.limits.pids == refused_pids) {
-                    throw Error(ErrorCode::sandbox_unavailable, "not with so many");
+                    throw Error(ErrorCode::sandbox_unavailable, "not with so many", "take fewer");
                 }
             });
     }
@@ -137,6 +137,7 @@ TEST_CASE("what no machine could be made with holds in no part")
     live.file("[read]\nlimit = 20\n[local]\npids = 77\n");
     REQUIRE(live.is_told());
     CHECK(live.changes.front().error == "not with so many");
+    CHECK(live.changes.front().hint == "take fewer");
     CHECK(live.settings->options()->tools.read_limit == 10);
     CHECK(live.settings->options()->sessions.limits.pids != 77);
 }

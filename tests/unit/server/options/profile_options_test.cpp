@@ -210,13 +210,28 @@ TEST_CASE("where a maximum is not allowed it is named, not what it cuts")
     CHECK(has(bench.refusal(), "local.pids = \"64.5\" (the maximum of profile w, "));
 }
 
-TEST_CASE("a default gives way to a profile's maximum, and what was asked for does not")
+TEST_CASE("the usual timeout gives way to a profile's maximum of the longest, whoever says it")
 {
     Bench bench;
     bench.file("profile = \"small\"\n[profiles.small.max]\nexec.max_timeout = \"60s\"\n");
     CHECK(bench.make().tools.exec_timeout == std::chrono::seconds(60));
     bench.variables["BERTH_EXEC_TIMEOUT"] = "90s";
-    CHECK(has(bench.refusal(), "Allowed: at most exec.max_timeout, 1 min."));
+    CHECK(bench.make().tools.exec_timeout == std::chrono::seconds(60));
+    CHECK(origin(bench.make(), "exec.timeout") ==
+          "1 min from environment BERTH_EXEC_TIMEOUT, at most exec.max_timeout");
+    bench.variables.clear();
+    bench.file("profile = \"ci\"\n[profiles.ci]\nextends = \"offline-readonly\"\n"
+               "[profiles.ci.max]\nexec.max_timeout = \"20s\"\n"); // which says 30 s
+    CHECK(bench.make().tools.exec_timeout == std::chrono::seconds(20));
+}
+
+TEST_CASE("a usual timeout above the longest that is no maximum is refused, with whose that is")
+{
+    Bench bench;
+    bench.file("profile = \"small\"\n[profiles.small]\nexec.max_timeout = \"60s\"\n");
+    CHECK(bench.make().tools.exec_timeout == std::chrono::seconds(60)); // the default's
+    bench.variables["BERTH_EXEC_TIMEOUT"] = "90s";
+    CHECK(has(bench.refusal(), "Allowed: at most exec.max_timeout, 1 min (profile small"));
 }
 
 TEST_CASE("LangBot's profiles cut timeouts to their maximum, whoever asks for more")
