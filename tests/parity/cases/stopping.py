@@ -111,9 +111,9 @@ class StoppingTest(ParityTest):
                              ([*map(str, range(1, len(lines))), "end"], "exited"))
 
     def test_at_the_timeout(self):
-        for name, call in self.start_stubborn(timeout=1).items():
+        for name, call in self.start_stubborn(timeout=2).items():
             with self.subTest(name):
-                self.check_timed_out(name, call.result().data, 1)
+                self.check_timed_out(name, call.result().data, 2)
         self.check_untouched()
 
     def check_timed_out(self, name, data, timeout):
