@@ -34,9 +34,24 @@ std::string claim_path(unsigned uid)
     return "uids/" + std::to_string(uid);
 }
 
-std::string record_path(const std::string& name)
+constexpr const char* record_name = "uid";
+
+/// Follows no link: what is written would be put where one leads. Invalid, with errno set, where
+/// there is no such folder.
+UniqueFd folder_of(int state, const std::string& name)
 {
-    return "sessions/" + name + "/uid";
+    constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    const UniqueFd sessions(::openat(state, "sessions", flags));
+    return UniqueFd(sessions ? ::openat(sessions.get(), name.c_str(), flags) : -1);
+}
+
+UniqueFd require_folder_of(int state, const std::string& name)
+{
+    auto folder = folder_of(state, name);
+    if (!folder) {
+        throw_errno("open the session's folder " + name);
+    }
+    return folder;
 }
 
 std::optional<unsigned> parse(const std::string& text)
@@ -73,13 +88,19 @@ constexpr const char* garbage = "?";
 /// none of ours.
 std::string read_record(int state, const std::string& name)
 {
+    const auto folder = folder_of(state, name);
+    if (!folder) {
+        if (errno == ENOENT) {
+            return {};
+        }
+        throw_errno("open the session's folder " + name);
+    }
     try {
-        auto text = read_small(state, record_path(name));
+        auto text = read_small(folder.get(), record_name);
         if (parse(text)) {
             return text;
         }
-        const bool exists =
-            !text.empty() || ::faccessat(state, record_path(name).c_str(), F_OK, 0) == 0;
+        const bool exists = !text.empty() || ::faccessat(folder.get(), record_name, F_OK, 0) == 0;
         return exists ? garbage : std::string();
     } catch (const std::length_error&) {
         return garbage;
@@ -117,14 +138,23 @@ std::optional<unsigned> uid_of(int state, const std::string& name)
 /// `part`: "home", or what it is called while it is removed.
 bool has(int state, const std::string& name, const char* part)
 {
-    return ::faccessat(state, ("sessions/" + name + '/' + part).c_str(), F_OK,
-                       AT_SYMLINK_NOFOLLOW) == 0;
+    const auto folder = folder_of(state, name);
+    return folder && ::faccessat(folder.get(), part, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 void unlink_there(int state, const std::string& path)
 {
     if (::unlinkat(state, path.c_str(), 0) != 0 && errno != ENOENT) {
         throw_errno("remove " + path);
+    }
+}
+
+void unlink_record(int state, const std::string& name)
+{
+    if (const auto folder = folder_of(state, name)) {
+        unlink_there(folder.get(), record_name);
+    } else if (errno != ENOENT) {
+        throw_errno("open the session's folder " + name);
     }
 }
 
@@ -160,10 +190,10 @@ void settle_handover(int state, const std::string& from, const std::string& to)
         }
     }
     if (owner != Owner::newer) {
-        unlink_there(state, record_path(to));
+        unlink_record(state, to);
     }
     if (owner != Owner::older) {
-        unlink_there(state, record_path(from));
+        unlink_record(state, from);
     }
     unlink_there(state, handover_name);
 }
@@ -277,7 +307,7 @@ void UidRange::Claim::write(SpareFolder* spare)
     // that another session could have as well.
     try {
         write_note(spare, state, claim_path(uid), name);
-        write_note(spare, state, record_path(name), std::to_string(uid));
+        write_note(spare, require_folder_of(state, name).get(), record_name, std::to_string(uid));
     } catch (const std::system_error&) {
         ::unlinkat(state, claim_path(uid).c_str(), 0);
         throw;
@@ -293,13 +323,15 @@ void UidRange::hand_over(const std::string& from, const std::string& to,
     const auto uid = uid_of(state_, from);
     if (!uid) {
         throw Error(ErrorCode::backend_error,
-                    "the host uid of the session's home is not known: " + record_path(from),
+                    "the host uid of the session's home is not known: sessions/" + from + '/' +
+                        record_name,
                     "Its next machine says what is wrong with it; make one, and try again.");
     }
     // First on the disk that there is one: what follows is made whole by where the home is.
     write_file_atomically(state_, handover_name, from + '\n' + to + '\n', 0600, /*sync=*/true);
     try {
-        write_file_atomically(state_, record_path(to), std::to_string(*uid), 0600, /*sync=*/true);
+        write_file_atomically(require_folder_of(state_, to).get(), record_name,
+                              std::to_string(*uid), 0600, /*sync=*/true);
         move();
     } catch (...) {
         settle_handover(state_, from, to);
@@ -325,7 +357,9 @@ void UidRange::release(const std::string& name)
     const auto recorded = parse(text);
     const bool known = recorded && read_small(state_, claim_path(*recorded)) == name;
     const auto uids = known ? std::vector{*recorded} : claims_of(state_, name);
-    ::unlinkat(state_, record_path(name).c_str(), 0);
+    if (const auto folder = folder_of(state_, name)) {
+        ::unlinkat(folder.get(), record_name, 0);
+    }
     for (const unsigned uid : uids) {
         ::unlinkat(state_, claim_path(uid).c_str(), 0);
     }
