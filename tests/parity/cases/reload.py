@@ -8,7 +8,7 @@ import tempfile
 import time
 
 import e2b
-from suite import ParityTest, e2b_only, local_only
+from suite import ParityTest, e2b_only, local_only, sandboxes_only
 
 e2b  # the path of what follows
 from client import api  # noqa: E402
@@ -141,6 +141,7 @@ class LiveTermsTest(ReloadCase):
         self.change("[local]\nnofile = 300\n")
         self.assertEqual(self.output("ulimit -n"), "300\n")
 
+    @sandboxes_only
     def test_two_files_that_change_at_once(self):
         self.serve("")
         self.output("true")
