@@ -14,11 +14,9 @@ parts=("$@")
 
 run_part()
 {
-    rm -f "$folder/disk"
-    truncate -s 4G "$folder/disk"
-    mkfs.ext4 -q -E lazy_itable_init=1 "$folder/disk"
-    truncate -s 512M "$folder/swap"
-    mkswap -q "$folder/swap"
+    # Where it is asked for its status bash stops at no failure.
+    rm -f "$folder/disk" && truncate -s 4G "$folder/disk" && truncate -s 512M "$folder/swap" &&
+        mkfs.ext4 -q -E lazy_itable_init=1 "$folder/disk" && mkswap -q "$folder/swap" || return
     { echo "part=$1" && cat; } <<'EOF' | uml_run "$folder/disk" "$folder/swap"
 export BERTH_TEST_GUEST=$build/tests/unit/local/berth-test-guest
 export BERTH_TEST_REAL_GUEST=$build/sandbox/guest/berth-guest

@@ -43,7 +43,8 @@ export BERTH_BINARY=$build/server/berth
 # disk of its own, which mount(8) is told of.
 use_disk()
 {
-    mount "\$@" /mnt
+    # Else what follows would be done to the files of the host.
+    mount "\$@" /mnt || { echo "no disk: \$*"; echo o >/proc/sysrq-trigger; sleep 60; }
     for place in tmp var/tmp var/lib; do
         mkdir -p /mnt/\$place && chmod 1777 /mnt/\$place && mount --bind /mnt/\$place /\$place
     done
@@ -64,7 +65,8 @@ EOF
     } >"$folder/init"
     chmod 755 "$folder" "$folder/init"
     rm -f "$folder/status"
-    cc -D_GNU_SOURCE -O2 -shared -fPIC -o "$folder/xstate.so" "$root/tests/uml_xstate.c" -ldl
+    rm -f "$folder/xstate.so"
+    cc -D_GNU_SOURCE -O2 -shared -fPIC -o "$folder/xstate.so" "$root/tests/uml_xstate.c" -ldl || return
     timeout 7200 env LD_PRELOAD="$folder/xstate.so" linux.uml mem=3G root=none rootfstype=hostfs rootflags=/ rw init="$folder/init" \
         "${disks[@]}" con=null con0=fd:0,fd:1 quiet </dev/null || true
     [ "$(cat "$folder/status")" = 0 ]

@@ -45,6 +45,12 @@ UniqueFd folder_of(int state, const std::string& name)
     return UniqueFd(sessions ? ::openat(sessions.get(), name.c_str(), flags) : -1);
 }
 
+/// Whatever somebody has put in its place: it has nothing of berth's.
+bool is_no_folder(int error)
+{
+    return error == ENOTDIR || error == ELOOP;
+}
+
 UniqueFd require_folder_of(int state, const std::string& name)
 {
     auto folder = folder_of(state, name);
@@ -89,10 +95,10 @@ constexpr const char* garbage = "?";
 std::string read_record(int state, const std::string& name)
 {
     const auto folder = folder_of(state, name);
+    if (!folder && (errno == ENOENT || is_no_folder(errno))) {
+        return errno == ENOENT ? std::string() : garbage;
+    }
     if (!folder) {
-        if (errno == ENOENT) {
-            return {};
-        }
         throw_errno("open the session's folder " + name);
     }
     try {
@@ -139,7 +145,13 @@ std::optional<unsigned> uid_of(int state, const std::string& name)
 bool has(int state, const std::string& name, const char* part)
 {
     const auto folder = folder_of(state, name);
-    return folder && ::faccessat(folder.get(), part, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    if (folder && ::faccessat(folder.get(), part, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+        return true;
+    }
+    if (errno != ENOENT) { // whose its files are must not be decided by a want of descriptors
+        throw_errno("look for " + std::string(part) + " of session " + name);
+    }
+    return false;
 }
 
 void unlink_there(int state, const std::string& path)
@@ -153,7 +165,7 @@ void unlink_record(int state, const std::string& name)
 {
     if (const auto folder = folder_of(state, name)) {
         unlink_there(folder.get(), record_name);
-    } else if (errno != ENOENT) {
+    } else if (errno != ENOENT && !is_no_folder(errno)) {
         throw_errno("open the session's folder " + name);
     }
 }
@@ -357,9 +369,7 @@ void UidRange::release(const std::string& name)
     const auto recorded = parse(text);
     const bool known = recorded && read_small(state_, claim_path(*recorded)) == name;
     const auto uids = known ? std::vector{*recorded} : claims_of(state_, name);
-    if (const auto folder = folder_of(state_, name)) {
-        ::unlinkat(folder.get(), record_name, 0);
-    }
+    unlink_record(state_, name);
     for (const unsigned uid : uids) {
         ::unlinkat(state_, claim_path(uid).c_str(), 0);
     }

@@ -58,11 +58,12 @@ session::SessionId named_by(session::SessionManager& sessions, const Asked& aske
 }
 
 /// What is still to be done where the files of a session could not be saved.
-std::string advice_on_unsaved(const session::Ended& ended, const std::string& session, bool purge)
+std::string advice_on_unsaved(const session::Ended& ended, const session::SessionId& id, bool purge)
 {
     return (ended.remedy.empty() ? "" : ended.remedy + "\n") +
-           "Its home is kept, and the next call has it again (`berth call --session " +
-           shell_word(one_line(session)) + " bash_exec ...`). " +
+           "Its home is kept, and its next call has it again (`berth call --principal " +
+           shell_word(one_line(id.principal)) + " --session " + shell_word(one_line(id.session)) +
+           " bash_exec ...`, with its --var if it has any). " +
            (purge ? "With --purge --no-save it is removed all the same."
                   : "`berth sessions gc` tries again.");
 }
@@ -132,8 +133,7 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
         if (!ended.trouble.empty()) {
             outcome.complaint =
                 "what session.save_on_end names could not be saved: " + ended.trouble;
-            outcome.remedy =
-                advice_on_unsaved(ended, named.session.empty() ? asked.name : named.session, purge);
+            outcome.remedy = advice_on_unsaved(ended, named, purge);
             outcome.failure = ErrorCode::backend_error;
         }
     }

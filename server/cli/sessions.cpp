@@ -152,7 +152,8 @@ Outcome sight_of(const session::Sight& sight)
     (*shown.data)["clients"] = clients;
     (*shown.data)["trouble"] = sight.trouble;
     if (!facts.home.empty()) {
-        shown.text += "home on this host: " + visible(facts.home) + "\n";
+        shown.text += (sight.elsewhere ? "home on its host: " : "home on this host: ") +
+                      visible(facts.home) + "\n";
     }
     if (facts.state == "damaged") {
         const auto remedy = "`berth sessions kill " + facts.key +

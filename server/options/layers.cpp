@@ -309,6 +309,12 @@ std::optional<RawValue> Layers::maximum(std::string_view key) const
                                         .origin = "the maximum of " + most->second.origin});
 }
 
+bool Layers::is_at_maximum(std::string_view key) const
+{
+    const auto most = maximum(key);
+    return most && number(key) == parsed(*find_definition(key), *most);
+}
+
 RawValue Layers::deciding(std::string_view key) const
 {
     const auto& definition = *find_definition(key);

@@ -68,6 +68,9 @@ class Layers {
     /// Whether the profile has a maximum for it: whoever asks for more gets that.
     [[nodiscard]] bool is_clamped(std::string_view key) const { return maximum(key).has_value(); }
 
+    /// Whether that maximum is what is in force.
+    [[nodiscard]] bool is_at_maximum(std::string_view key) const;
+
     /// What number() comes from, to be named where that is not allowed: the profile's maximum where
     /// it cuts what was said.
     [[nodiscard]] RawValue deciding(std::string_view key) const;

@@ -50,19 +50,18 @@ std::chrono::seconds seconds(const Layers& layers, std::string_view key)
     return std::chrono::duration_cast<std::chrono::seconds>(value);
 }
 
-/// A default gives way to the maximum that somebody has set; what somebody asked for is refused.
+/// A default gives way to the longest that somebody has set, and whatever is said to a profile's
+/// maximum of the longest; else what somebody asked for is refused.
 std::chrono::seconds seconds_at_most(const Layers& layers, const std::string& key,
                                      const std::string& most)
 {
     const auto value = seconds(layers, key);
     const auto limit = seconds(layers, most);
-    const auto decides = layers.deciding(most).origin;
-    const bool is_maximum = decides != layers.raw(most).origin; // which cuts, whoever asks for more
-    if (value > limit && !is_maximum && layers.raw(key).origin != "default") {
+    if (value > limit && !layers.is_at_maximum(most) && layers.raw(key).origin != "default") {
         refuse(*find_definition(key), layers.raw(key),
                "at most " + most + ", " +
                    format_duration(static_cast<double>(std::chrono::milliseconds(limit).count())) +
-                   " (" + decides + ')');
+                   " (" + layers.raw(most).origin + ')');
     }
     return std::min(value, limit);
 }

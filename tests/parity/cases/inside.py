@@ -103,11 +103,9 @@ WHERE_INSTALLED = {
 
 
 def sanitizers_work_here():
-    """Not in User Mode Linux (tests/uml.sh), which has other things at their addresses."""
-    command, end = NEEDED["gcc"]
-    with tempfile.TemporaryDirectory() as folder:
-        return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, timeout=60,
-                              check=False).stdout.endswith(end)
+    """User Mode Linux (tests/uml.sh) has other things at their addresses."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        return "User Mode Linux" not in file.read()
 
 
 @local_only

@@ -11,6 +11,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -41,6 +42,46 @@ TEST_CASE("a session keeps its uid and no other gets it while its folder exists"
     CHECK(range.claim("d") == freed);
     CHECK_THROWS_AS((void)range.claim("a"), Error);
     range.release("never-there");
+}
+
+TEST_CASE("nothing is written where a link leads that is in the place of a session's folder")
+{
+    const TemporaryTree state;
+    const UniqueFd fd(::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    UidRange range(fd.get(), 5000, 2);
+    const auto sessions = state.path() + "/sessions";
+    state.add_directory("sessions/a");
+    state.add_directory("sessions/b");
+    state.add_directory("elsewhere");
+    REQUIRE(range.claim("a") == 5000);
+    std::filesystem::remove_all(sessions + "/a");
+    SUBCASE("a link")
+    {
+        std::filesystem::create_directory_symlink(state.path() + "/elsewhere", sessions + "/a");
+    }
+    SUBCASE("a file")
+    {
+        state.add("sessions/a", "");
+    }
+    CHECK_THROWS_AS((void)range.claim("a"), std::system_error);
+    CHECK(std::filesystem::is_empty(state.path() + "/elsewhere"));
+    // Whose uid that is nobody can tell, so it is nobody else's, and the others have theirs.
+    CHECK(range.claim("b") == 5001);
+    range.release("a");
+    CHECK(range.claim("b") == 5001);
+    state.add_directory("sessions/c");
+    CHECK(range.claim("c") == 5000);
+}
+
+TEST_CASE("a session whose folder is missing has no uid")
+{
+    const TemporaryTree state;
+    const UniqueFd fd(::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    UidRange range(fd.get(), 5000, 1);
+    CHECK_THROWS_AS((void)range.claim("a"), std::system_error);
+    state.add_directory("sessions/b");
+    CHECK_THROWS_AS((void)range.claim("a"), std::system_error);
+    CHECK(range.claim("b") == 5000); // which is left for who has one
 }
 
 TEST_CASE("a folder that was removed by hand frees its uid")

@@ -101,7 +101,8 @@ TEST_CASE_FIXTURE(Fixture, "what could not be saved is told, and is not purged")
     });
     CHECK(out == "session work has ended\n");
     CHECK(err.find("could not be saved: the disk is full\nmake room\n") != std::string::npos);
-    CHECK(err.find("`berth call --session 'work' bash_exec ...`") != std::string::npos);
+    CHECK(err.find("`berth call --principal 'ann' --session 'work' bash_exec ...`") !=
+          std::string::npos);
     CHECK(err.find("--purge --no-save") != std::string::npos);
     const auto told = json::parse(captured(
         STDOUT_FILENO, [&] { CHECK(kill(sessions, {work, "work"}, true, save, true) == 1); }));

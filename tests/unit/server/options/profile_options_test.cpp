@@ -219,6 +219,8 @@ TEST_CASE("the usual timeout gives way to a profile's maximum of the longest, wh
     CHECK(bench.make().tools.exec_timeout == std::chrono::seconds(60));
     CHECK(origin(bench.make(), "exec.timeout") ==
           "1 min from environment BERTH_EXEC_TIMEOUT, at most exec.max_timeout");
+    bench.variables["BERTH_EXEC_MAX_TIMEOUT"] = "60s"; // the same
+    CHECK(bench.make().tools.exec_timeout == std::chrono::seconds(60));
     bench.variables.clear();
     bench.file("profile = \"ci\"\n[profiles.ci]\nextends = \"offline-readonly\"\n"
                "[profiles.ci.max]\nexec.max_timeout = \"20s\"\n"); // which says 30 s
