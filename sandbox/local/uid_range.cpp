@@ -14,6 +14,7 @@
 #include <optional>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -36,28 +37,35 @@ std::string claim_path(unsigned uid)
 
 constexpr const char* record_name = "uid";
 
-/// Follows no link: what is written would be put where one leads. Invalid, with errno set, where
-/// there is no such folder.
-UniqueFd folder_of(int state, const std::string& name)
+struct Folder {
+    UniqueFd fd;   ///< invalid where there is none
+    int error = 0; ///< and why
+
+    /// Something else is in its place, which has nothing of berth's.
+    [[nodiscard]] bool is_no_folder() const noexcept { return error == ENOTDIR || error == ELOOP; }
+};
+
+/// Follows no link: what is written would be put where one leads.
+Folder folder_of(int state, const std::string& name)
 {
     constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const UniqueFd sessions(::openat(state, "sessions", flags));
-    return UniqueFd(sessions ? ::openat(sessions.get(), name.c_str(), flags) : -1);
+    const int fd = sessions ? ::openat(sessions.get(), name.c_str(), flags) : -1;
+    return {.fd = UniqueFd(fd), .error = fd < 0 ? errno : 0};
 }
 
-/// Whatever somebody has put in its place: it has nothing of berth's.
-bool is_no_folder(int error)
+[[noreturn]] void throw_error(int error, const std::string& name)
 {
-    return error == ENOTDIR || error == ELOOP;
+    throw std::system_error(error, std::generic_category(), "open the session's folder " + name);
 }
 
 UniqueFd require_folder_of(int state, const std::string& name)
 {
     auto folder = folder_of(state, name);
-    if (!folder) {
-        throw_errno("open the session's folder " + name);
+    if (!folder.fd) {
+        throw_error(folder.error, name);
     }
-    return folder;
+    return std::move(folder.fd);
 }
 
 std::optional<unsigned> parse(const std::string& text)
@@ -95,18 +103,19 @@ constexpr const char* garbage = "?";
 std::string read_record(int state, const std::string& name)
 {
     const auto folder = folder_of(state, name);
-    if (!folder && (errno == ENOENT || is_no_folder(errno))) {
-        return errno == ENOENT ? std::string() : garbage;
+    if (folder.error == ENOENT || folder.is_no_folder()) {
+        return folder.error == ENOENT ? std::string() : garbage;
     }
-    if (!folder) {
-        throw_errno("open the session's folder " + name);
+    if (!folder.fd) {
+        throw_error(folder.error, name);
     }
     try {
-        auto text = read_small(folder.get(), record_name);
+        auto text = read_small(folder.fd.get(), record_name);
         if (parse(text)) {
             return text;
         }
-        const bool exists = !text.empty() || ::faccessat(folder.get(), record_name, F_OK, 0) == 0;
+        const bool exists =
+            !text.empty() || ::faccessat(folder.fd.get(), record_name, F_OK, 0) == 0;
         return exists ? garbage : std::string();
     } catch (const std::length_error&) {
         return garbage;
@@ -145,11 +154,12 @@ std::optional<unsigned> uid_of(int state, const std::string& name)
 bool has(int state, const std::string& name, const char* part)
 {
     const auto folder = folder_of(state, name);
-    if (folder && ::faccessat(folder.get(), part, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (folder.fd && ::faccessat(folder.fd.get(), part, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
         return true;
     }
-    if (errno != ENOENT) { // whose its files are must not be decided by a want of descriptors
-        throw_errno("look for " + std::string(part) + " of session " + name);
+    const int error = folder.fd ? errno : folder.error;
+    if (error != ENOENT) { // whose its files are must not be decided by a want of descriptors
+        throw_error(error, name);
     }
     return false;
 }
@@ -163,10 +173,11 @@ void unlink_there(int state, const std::string& path)
 
 void unlink_record(int state, const std::string& name)
 {
-    if (const auto folder = folder_of(state, name)) {
-        unlink_there(folder.get(), record_name);
-    } else if (errno != ENOENT && !is_no_folder(errno)) {
-        throw_errno("open the session's folder " + name);
+    const auto folder = folder_of(state, name);
+    if (folder.fd) {
+        unlink_there(folder.fd.get(), record_name);
+    } else if (folder.error != ENOENT && !folder.is_no_folder()) {
+        throw_error(folder.error, name);
     }
 }
 
