@@ -65,7 +65,7 @@ struct Fixture : tests::ManagerFixture {
 
     void adopt_and_die() const
     {
-        const pid_t pid = ::fork();
+        const pid_t pid = backend->fork();
         if (pid == 0) {
             try {
                 (void)adopt();
@@ -236,7 +236,7 @@ TEST_SUITE("session/adoption")
             const session::SessionId third{"ann", "third", {}};
             (void)start()->acquire(third);
             REQUIRE(start()->kill(third, false));
-            const pid_t dying = ::fork();
+            const pid_t dying = backend->fork();
             if (dying == 0) {
                 backend->before_move = [] { ::_exit(0); };
                 (void)adopt(key_hash(third));

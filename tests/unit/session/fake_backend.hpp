@@ -17,6 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include <sys/types.h>
+#include <unistd.h>
+
 namespace berth::tests {
 
 class FakeMachine : public sandbox::Machine {
@@ -265,6 +268,13 @@ class FakeBackend : public sandbox::Backend {
             found += line.starts_with(prefix) ? 1 : 0;
         }
         return found;
+    }
+
+    /// While no other thread has its lock, which would stay taken in the child.
+    [[nodiscard]] pid_t fork()
+    {
+        const std::lock_guard lock(mutex_);
+        return ::fork();
     }
 
   private:

@@ -263,7 +263,7 @@ TEST_SUITE("session/lost_record")
         {
             has_copy = false;
         }
-        const pid_t server = ::fork();
+        const pid_t server = backend->fork();
         if (server == 0) {
             const auto manager = start();
             (void)manager->acquire(unnamed);

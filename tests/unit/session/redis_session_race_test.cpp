@@ -40,9 +40,9 @@ struct Fixture : tests::ManagerFixture {
 
     /// `action` in a process of its own, whose exit status is its result.
     template <class Action>
-    static pid_t spawn(Action action)
+    [[nodiscard]] pid_t spawn(Action action) const
     {
-        const pid_t pid = ::fork();
+        const pid_t pid = backend->fork();
         if (pid == 0) {
             int status = 99;
             try {

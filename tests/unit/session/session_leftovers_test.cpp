@@ -94,7 +94,7 @@ TEST_SUITE("session/leftovers")
     {
         // Whoever put these there could have this server attach to a machine of theirs, and end
         // whatever process they name as one that a dead server left.
-        const pid_t owner = ::fork(); // dies with its background collection
+        const pid_t owner = backend->fork(); // dies with its background collection
         if (owner == 0) {
             const auto manager = start();
             (void)manager->acquire(work);

@@ -44,7 +44,7 @@ struct Fixture {
     template <class Action>
     pid_t spawn(Action action) const
     {
-        const pid_t pid = ::fork();
+        const pid_t pid = backend->fork();
         if (pid == 0) {
             int status = 99;
             try {

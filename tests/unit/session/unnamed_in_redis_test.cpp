@@ -48,7 +48,7 @@ struct Fixture : tests::ManagerFixture {
 
     void spawn_server()
     {
-        server = ::fork();
+        server = backend->fork();
         if (server == 0) {
             const auto manager = start();
             (void)manager->acquire(unnamed);

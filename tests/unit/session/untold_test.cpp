@@ -83,7 +83,7 @@ TEST_SUITE("session/untold")
                       "what was read is let go of at once, and not told by who comes after "
                       "a server that was killed then")
     {
-        const pid_t server = ::fork();
+        const pid_t server = backend->fork();
         if (server == 0) {
             const auto manager = start();
             const bool told = says(manager->acquire(work), lost);
@@ -98,7 +98,7 @@ TEST_SUITE("session/untold")
 
     TEST_CASE_FIXTURE(Fixture, "what a server has not told that is killed the next one tells")
     {
-        const pid_t server = ::fork();
+        const pid_t server = backend->fork();
         if (server == 0) {
             const auto manager = start();
             (void)manager->acquire(work);
