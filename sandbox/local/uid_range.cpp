@@ -38,25 +38,27 @@ std::string claim_path(unsigned uid)
 constexpr const char* record_name = "uid";
 
 struct Folder {
-    UniqueFd fd;   ///< invalid where there is none
-    int error = 0; ///< and why
-
-    /// Something else is in its place, which has nothing of berth's.
-    [[nodiscard]] bool is_no_folder() const noexcept { return error == ENOTDIR || error == ELOOP; }
+    UniqueFd fd;
+    int error = 0; ///< without one: ENOENT, or that something else is in its place
 };
 
-/// Follows no link: what is written would be put where one leads.
+[[noreturn]] void throw_error(int error, const std::string& name)
+{
+    throw std::system_error(error, std::generic_category(), "open the session's folder " + name);
+}
+
+/// Follows no link: what is written would be put where one leads. Throws std::system_error where
+/// nobody can tell what is there: a want of descriptors must not decide whose a uid is.
 Folder folder_of(int state, const std::string& name)
 {
     constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const UniqueFd sessions(::openat(state, "sessions", flags));
     const int fd = sessions ? ::openat(sessions.get(), name.c_str(), flags) : -1;
-    return {.fd = UniqueFd(fd), .error = fd < 0 ? errno : 0};
-}
-
-[[noreturn]] void throw_error(int error, const std::string& name)
-{
-    throw std::system_error(error, std::generic_category(), "open the session's folder " + name);
+    const int error = fd < 0 ? errno : 0;
+    if (error != 0 && error != ENOENT && error != ENOTDIR && error != ELOOP) {
+        throw_error(error, name);
+    }
+    return {.fd = UniqueFd(fd), .error = error};
 }
 
 UniqueFd require_folder_of(int state, const std::string& name)
@@ -103,11 +105,8 @@ constexpr const char* garbage = "?";
 std::string read_record(int state, const std::string& name)
 {
     const auto folder = folder_of(state, name);
-    if (folder.error == ENOENT || folder.is_no_folder()) {
-        return folder.error == ENOENT ? std::string() : garbage;
-    }
     if (!folder.fd) {
-        throw_error(folder.error, name);
+        return folder.error == ENOENT ? std::string() : garbage;
     }
     try {
         auto text = read_small(folder.fd.get(), record_name);
@@ -158,7 +157,7 @@ bool has(int state, const std::string& name, const char* part)
         return true;
     }
     const int error = folder.fd ? errno : folder.error;
-    if (error != ENOENT) { // whose its files are must not be decided by a want of descriptors
+    if (error != ENOENT) {
         throw_error(error, name);
     }
     return false;
@@ -173,11 +172,8 @@ void unlink_there(int state, const std::string& path)
 
 void unlink_record(int state, const std::string& name)
 {
-    const auto folder = folder_of(state, name);
-    if (folder.fd) {
+    if (const auto folder = folder_of(state, name); folder.fd) {
         unlink_there(folder.fd.get(), record_name);
-    } else if (folder.error != ENOENT && !folder.is_no_folder()) {
-        throw_error(folder.error, name);
     }
 }
 

@@ -283,9 +283,10 @@ FactFinder::Look FactFinder::look_at_key(const std::string& key) const
         }
     } catch (const std::exception& error) { // of one session, that must not hide the others
         look.facts.session = key;
-        look.facts.state =
-            dynamic_cast<const DamagedRecord*>(&error) != nullptr ? "damaged" : "unknown";
+        const auto* damage = dynamic_cast<const DamagedRecord*>(&error);
+        look.facts.state = damage != nullptr ? "damaged" : "unknown";
         look.facts.why = error.what();
+        look.facts.remedy = damage != nullptr ? damage->hint() : std::string();
     }
     look.facts.key = key;
     return look;

@@ -34,8 +34,9 @@ struct SessionFacts {
     /// Its machine runs as this server asks for one: the next call has it, unless its guest is too
     /// old for this server.
     bool is_next = false;
-    std::string home; ///< on the host, for the operator's own eyes; empty when none
-    std::string host; ///< whose machine it is, in books that several hosts write in; else empty
+    std::string remedy; ///< of a damaged one: what helps
+    std::string home;   ///< on the host, for the operator's own eyes; empty when none
+    std::string host;   ///< whose machine it is, in books that several hosts write in; else empty
     ToldMachine machine = ToldMachine::unknown; ///< of which the next six are
     sandbox::Limits limits;
     sandbox::Network network = sandbox::Network::none;

@@ -155,11 +155,9 @@ Outcome sight_of(const session::Sight& sight)
         shown.text += (sight.elsewhere ? "home on its host: " : "home on this host: ") +
                       visible(facts.home) + "\n";
     }
-    if (facts.state == "damaged") {
-        const auto remedy = "`berth sessions kill " + facts.key +
-                            "` ends it and keeps its home, which the session's next call has.";
-        (*shown.data)["remedy"] = remedy;
-        shown.text += "to do: " + remedy + "\n";
+    if (!facts.remedy.empty()) {
+        (*shown.data)["remedy"] = facts.remedy;
+        shown.text += "to do: " + visible(facts.remedy) + "\n";
     }
     if (clients > 0) {
         shown.text += "clients: " + tools::counted(clients, "connection") +

@@ -65,7 +65,7 @@ class QuotaTest(ParityTest):
         used = int(self.output("du -s --block-size=1 . | cut -f1"))
         self.assertLess(used, LIMIT + 4 * MEBIBYTE)
         # Who has made room may write again.
-        self.output("rm -f base more*")  # of a full XFS no further file was made
+        self.output("rm base && rm -f more*")  # of a full XFS no further file was made
         self.assertEqual(self.output("head -c 2M /dev/zero >more; stat -c %s more"), "2097152\n")
 
     def test_a_job_says_why_it_ended(self):

@@ -204,7 +204,7 @@ class SessionsTest(ParityTest):
             (folder / "record.json").write_text("{ half")
             (listed,) = self.sessions()
             self.assertEqual((listed["session"], listed["state"]), (folder.name, "damaged"))
-            self.assertIn(f"to do: `berth sessions kill {folder.name}` ",
+            self.assertIn(f"to do: end the session with `berth sessions kill {folder.name}`: ",
                           self.command_line("sessions", "show", listed["session"]))
             ended = name or listed["session"]
             self.assertIn(f"session {ended} has ended", self.command_line("sessions", "kill", ended, *purge))
