@@ -232,7 +232,7 @@ class RedisTest(unittest.TestCase):
         status, text, error = self.command_line("sessions", "show", "live")
         self.assertEqual(status, 1)
         self.assertIn("Session live: the books cannot be asked\n", text)
-        self.assertIn(f"home: {home}\n", text)
+        self.assertIn(f"home on this host: {home}\n", text)
         self.assertIn("machine: lives on this host\n", text)
         self.assertIn(self.redis.url, error)
         status, text, error = self.command_line("sessions", "show", "live", "--json")

@@ -200,8 +200,11 @@ TEST_CASE("launchers are forked from one zygote, children of this process that n
         Launchers launchers(test::program("BERTH_TEST_LAUNCHER"), true);
         CHECK(children().empty());
         CHECK(launchers.launch(probe(), {}).ok);
-        const auto zygote = named("berth-zygote");
-        REQUIRE(zygote.size() == 1);
+        std::set<pid_t> zygote;
+        REQUIRE(tests::becomes_true([&] { // what it has forked has its name until it says its own
+            zygote = named("berth-zygote");
+            return zygote.size() == 1;
+        }));
         CHECK(tests::becomes_true([&] { // the one that waits, once that of the launch has ended
             const auto waiting = named("berth-launcher");
             const pid_t pid = waiting.size() == 1 ? *waiting.begin() : -1;
@@ -210,7 +213,7 @@ TEST_CASE("launchers are forked from one zygote, children of this process that n
                        std::string("berth-launcher") + '\0';
         }));
         CHECK(launchers.launch(probe(), {}).ok);
-        CHECK(named("berth-zygote") == zygote);
+        CHECK(tests::becomes_true([&] { return named("berth-zygote") == zygote; }));
         ::kill(*zygote.begin(), SIGKILL);
         CHECK(tests::becomes_true([&] { // the one that waits is of no use for that any more
             CHECK(launchers.launch(probe(), {}).ok);
