@@ -70,12 +70,17 @@ UniqueFd open_or_make_subdirectory(int dirfd, const std::string& name, bool* mad
         if (!fresh && errno != EEXIST) {
             return {};
         }
-        UniqueFd fd(::openat(dirfd, name.c_str(), open_flags | O_NOFOLLOW));
+        UniqueFd fd = open_subdirectory(dirfd, name.c_str());
         // Another process may remove it between the two.
         if (fd || errno != ENOENT || round == rounds) {
             return fd;
         }
     }
+}
+
+UniqueFd open_subdirectory(int dirfd, const char* name) noexcept
+{
+    return UniqueFd(::openat(dirfd, name, open_flags | O_NOFOLLOW));
 }
 
 void spread_subdirectories(int dirfd) noexcept

@@ -20,6 +20,10 @@ namespace berth {
 [[nodiscard]] UniqueFd open_or_make_subdirectory(int dirfd, const std::string& name,
                                                  bool* made = nullptr) noexcept;
 
+/// Opens the sub-directory `name` of `dirfd` for reading. Never follows a symlink, which who may
+/// swap the name would lead elsewhere. The descriptor is invalid and errno set when that fails.
+[[nodiscard]] UniqueFd open_subdirectory(int dirfd, const char* name) noexcept;
+
 /// Of a folder that is not to be had: what of its path is there and is none, in words ("/a is a
 /// file"); empty where that is not why. Leaves errno as it is.
 [[nodiscard]] std::string obstacle_on(const std::string& path);

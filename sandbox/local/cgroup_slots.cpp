@@ -37,8 +37,7 @@ bool has_guest(int slot)
 /// that a launcher makes anew under this name is another.
 void remove_if_abandoned(int folder, const std::string& slot)
 {
-    const UniqueFd own(
-        ::openat(folder, slot.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const UniqueFd own = open_subdirectory(folder, slot.c_str());
     if (!own || has_guest(own.get())) {
         return;
     }

@@ -31,11 +31,6 @@ constexpr int max_cgroup_depth = 8;
 // ever.
 constexpr auto time_of_systemd = std::chrono::milliseconds(100);
 
-UniqueFd open_cgroup(int at, const char* name)
-{
-    return UniqueFd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-}
-
 std::vector<std::string> subdirectories(const UniqueFd& directory)
 {
     std::vector<std::string> names;
@@ -95,7 +90,7 @@ void kill_below(const UniqueFd& directory, int depth)
     kill_listed(directory);
     if (depth < max_cgroup_depth) {
         for (const auto& name : subdirectories(directory)) {
-            if (const UniqueFd child = open_cgroup(directory.get(), name.c_str())) {
+            if (const UniqueFd child = open_subdirectory(directory.get(), name.c_str())) {
                 kill_below(child, depth + 1);
             }
         }
@@ -109,7 +104,7 @@ bool remove_below(int at, const char* name, int depth)
         return true;
     }
     if (depth < max_cgroup_depth) {
-        if (const UniqueFd directory = open_cgroup(at, name)) {
+        if (const UniqueFd directory = open_subdirectory(at, name)) {
             for (const auto& child : subdirectories(directory)) {
                 remove_below(directory.get(), child.c_str(), depth + 1);
             }
@@ -150,7 +145,7 @@ bool is_unit(std::string_view path)
 
 void kill_cgroup(const std::string& path)
 {
-    if (const UniqueFd directory = open_cgroup(AT_FDCWD, path.c_str())) {
+    if (const UniqueFd directory = open_subdirectory(AT_FDCWD, path.c_str())) {
         kill_below(directory, 0);
     }
 }
@@ -178,7 +173,7 @@ void remove_abandoned(const std::string& folder)
         return;
     }
     const auto server = folder.substr(0, folder.rfind('/'));
-    const UniqueFd directory = open_cgroup(AT_FDCWD, server.c_str());
+    const UniqueFd directory = open_subdirectory(AT_FDCWD, server.c_str());
     if (directory && is_unit(server) && !is_populated(directory)) {
         const auto to_systemd = Deadline::after(time_of_systemd);
         while (is_there(directory) && !to_systemd.expired()) {

@@ -1,5 +1,6 @@
 #include "sandbox/local/home_limit.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
 #include "sandbox/base/shell_word.hpp"
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <exception>
 
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
@@ -29,7 +29,7 @@ bool is_ours(std::uint32_t id) noexcept
 
 UniqueFd open_home(int folder)
 {
-    return UniqueFd(::openat(folder, "home", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return open_subdirectory(folder, "home");
 }
 
 /// By chance and not by the session's uid: state directories that share a file system share its
@@ -113,8 +113,7 @@ bool change_home_limit(ProjectKernel& kernel, int at, const std::string& path,
                        std::uint64_t bytes) noexcept
 {
     try {
-        const UniqueFd folder(
-            ::openat(at, path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        const UniqueFd folder = open_subdirectory(at, path.c_str());
         const auto home = folder ? open_home(folder.get()) : UniqueFd();
         if (!home || bytes == 0 || !kernel.obstacle(home.get()).empty()) {
             return false;

@@ -50,7 +50,7 @@ UniqueFd make_private_folder(int parent, const std::string& name)
     if (::mkdirat(parent, name.c_str(), 0700) != 0 && errno != EEXIST) {
         throw_errno("make folder " + name);
     }
-    UniqueFd made(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    UniqueFd made = open_subdirectory(parent, name.c_str());
     if (!made) {
         throw_errno("open folder " + name);
     }
@@ -162,8 +162,7 @@ void SessionFolder::add_certificates(
 {
     constexpr Part part{certificates_folder, 0755};
     make_part(folder_.get(), part);
-    const UniqueFd folder(
-        ::openat(folder_.get(), part.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const UniqueFd folder = open_subdirectory(folder_.get(), part.name);
     if (!folder || ::fchmod(folder.get(), part.mode) != 0) {
         throw_errno("open the folder of certificates");
     }

@@ -1,5 +1,6 @@
 #include "sandbox/local/session_parts.hpp"
 
+#include "sandbox/base/directory.hpp"
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
@@ -34,7 +35,7 @@ void make_part(int folder, const Part& part)
 
 void give_part(int folder, const Part& part, uid_t uid, gid_t gid)
 {
-    const UniqueFd fd(::openat(folder, part.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const UniqueFd fd = open_subdirectory(folder, part.name);
     if (!fd || ::fchown(fd.get(), uid, gid) != 0 || ::fchmod(fd.get(), part.mode) != 0) {
         throw_errno(std::string("give folder ") + part.name + " to the session");
     }

@@ -135,14 +135,12 @@ void write_note(SpareFolder* spare, int at, const std::string& path, std::string
 void SpareFolder::clear_up(int state) noexcept
 {
     try {
-        const UniqueFd all(
-            ::openat(state, all_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+        const UniqueFd all = open_subdirectory(state, all_name);
         if (!all) {
             return; // nobody has made one here
         }
         for (const auto& name : directory_names(all.get())) {
-            const UniqueFd folder(
-                ::openat(all.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+            const UniqueFd folder = open_subdirectory(all.get(), name.c_str());
             if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) {
                 (void)remove_tree(all.get(), name);
             }

@@ -51,14 +51,13 @@ struct Folder {
 /// nobody can tell what is there: a want of descriptors must not decide whose a uid is.
 Folder folder_of(int state, const std::string& name)
 {
-    constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    const UniqueFd sessions(::openat(state, "sessions", flags));
-    const int fd = sessions ? ::openat(sessions.get(), name.c_str(), flags) : -1;
-    const int error = fd < 0 ? errno : 0;
+    const UniqueFd sessions = open_subdirectory(state, "sessions");
+    auto folder = sessions ? open_subdirectory(sessions.get(), name.c_str()) : UniqueFd();
+    const int error = folder ? 0 : errno;
     if (error != 0 && error != ENOENT && error != ENOTDIR && error != ELOOP) {
         throw_error(error, name);
     }
-    return {.fd = UniqueFd(fd), .error = error};
+    return {.fd = std::move(folder), .error = error};
 }
 
 UniqueFd require_folder_of(int state, const std::string& name)
@@ -124,7 +123,7 @@ std::string read_record(int state, const std::string& name)
 /// All uids that say that they are that session's.
 std::vector<unsigned> claims_of(int state, const std::string& name)
 {
-    const UniqueFd folder(::openat(state, "uids", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    const UniqueFd folder = open_subdirectory(state, "uids");
     if (!folder) {
         throw_errno("open the folder of uids");
     }
@@ -385,8 +384,7 @@ void UidRange::release(const std::string& name)
 void UidRange::clear_up(int state) noexcept
 {
     try {
-        const UniqueFd folder(
-            ::openat(state, "uids", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+        const UniqueFd folder = open_subdirectory(state, "uids");
         if (!folder) {
             return; // no session has ever had one
         }

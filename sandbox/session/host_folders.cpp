@@ -36,13 +36,6 @@ constexpr std::size_t max_machine = 2UL << 20U;
 /// Whoever is just beginning has a younger one.
 constexpr std::chrono::seconds bare_after{60};
 
-/// Invalid where there is none.
-UniqueFd open_folder_at(int directory, const std::string& name) noexcept
-{
-    return UniqueFd(
-        ::openat(directory, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-}
-
 bool is_older_than_a_minute(const struct stat& status)
 {
     return std::time(nullptr) - status.st_mtim.tv_sec > bare_after.count();
@@ -220,7 +213,7 @@ void HostFolders::forget(const std::string& key) const noexcept
         if (!state) {
             return;
         }
-        if (const UniqueFd opened = open_folder_at(AT_FDCWD, folder)) {
+        if (const UniqueFd opened = open_subdirectory(AT_FDCWD, folder.c_str())) {
             remove_unfinished(opened.get(), {mark_name, machine_name});
         }
         // The lock last: who waits for it writes here as soon as it is gone.
@@ -244,7 +237,7 @@ void HostFolders::sweep(const std::string& key) const
 std::vector<std::string> HostFolders::bare() const
 {
     return SessionFolders(state_directory_).keys([](int sessions, const std::string& key) {
-        const UniqueFd folder = open_folder_at(sessions, key);
+        const UniqueFd folder = open_subdirectory(sessions, key.c_str());
         return folder && is_quiet(folder.get()) && is_bare(folder.get());
     });
 }
@@ -252,7 +245,7 @@ std::vector<std::string> HostFolders::bare() const
 std::vector<std::string> HostFolders::occupied() const
 {
     return SessionFolders(state_directory_).keys([](int sessions, const std::string& key) {
-        const UniqueFd folder = open_folder_at(sessions, key);
+        const UniqueFd folder = open_subdirectory(sessions, key.c_str());
         struct stat status{};
         return folder && is_quiet(folder.get()) && !is_bare(folder.get()) &&
                ::fstatat(folder.get(), file_record_name, &status, AT_SYMLINK_NOFOLLOW) != 0 &&

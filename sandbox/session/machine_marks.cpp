@@ -56,7 +56,7 @@ bool try_mark(int state, const std::string& tag, const std::string& path)
 
 UniqueFd open_marks(int state)
 {
-    return UniqueFd(::openat(state, marks_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    return open_subdirectory(state, marks_name);
 }
 
 } // namespace

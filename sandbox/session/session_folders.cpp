@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <utility>
 
-#include <fcntl.h>
-
 namespace berth::session {
 namespace {
 
@@ -19,7 +17,7 @@ constexpr const char* folder_name = "sessions";
 
 UniqueFd open_below(int parent, const char* name, const std::string& path)
 {
-    UniqueFd folder(::openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    UniqueFd folder = open_subdirectory(parent, name);
     if (!folder && errno != ENOENT) {
         throw sandbox::access_error(errno, "open " + path, SessionFolders::hint());
     }
