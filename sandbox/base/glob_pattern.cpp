@@ -1,13 +1,12 @@
-#include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/base/glob_pattern.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/guest/search/npos.hpp"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-namespace berth::guest::search {
+namespace berth {
 
 namespace {
 
@@ -34,15 +33,15 @@ std::size_t step(std::string_view text, std::size_t at)
     }
     if (text[at] == '[') {
         const std::size_t end = set_end(text, at);
-        return end == npos ? at + 1 : end;
+        return end == std::string_view::npos ? at + 1 : end;
     }
     return at + 1;
 }
 
 struct Group {
-    std::size_t begin = npos;            ///< of '{'
-    std::size_t end = npos;              ///< after '}'
-    std::vector<std::size_t> separators; ///< '{', the commas, '}'
+    std::size_t begin = std::string_view::npos; ///< of '{'
+    std::size_t end = std::string_view::npos;   ///< after '}'
+    std::vector<std::size_t> separators;        ///< '{', the commas, '}'
 };
 
 /// The first group of the outermost level.
@@ -85,7 +84,7 @@ Group find_group(std::string_view text)
 void expand_into(const std::string& text, std::vector<std::string>& out, std::size_t& work)
 {
     const Group group = find_group(text);
-    if (group.begin == npos) {
+    if (group.begin == std::string_view::npos) {
         // An attacker's {a,b}{a,b}{a,b}... would otherwise double with every group.
         if (out.size() == max_alternatives || out.size() * text.size() > max_expanded) {
             refuse_expansion("its braces stand for more than " + std::to_string(max_alternatives) +
@@ -112,11 +111,11 @@ std::size_t component_end(std::string_view path, std::size_t at) noexcept
     return std::min(path.find('/', at), path.size());
 }
 
-/// The begin of the component after the one at `at`, npos at the end.
+/// The begin of the component after the one at `at`, std::string_view::npos at the end.
 std::size_t next_component(std::string_view path, std::size_t at) noexcept
 {
     const std::size_t slash = path.find('/', at);
-    return slash == npos ? npos : slash + 1;
+    return slash == std::string_view::npos ? std::string_view::npos : slash + 1;
 }
 
 template <class Components>
@@ -124,27 +123,27 @@ bool match_components(const Components& components, std::string_view path) noexc
 {
     std::size_t index = 0;
     std::size_t at = 0;
-    std::size_t retry_index = npos;
+    std::size_t retry_index = std::string_view::npos;
     std::size_t retry_at = 0;
     for (;;) {
         if (index == components.size()) {
-            if (at == npos) {
+            if (at == std::string_view::npos) {
                 return true;
             }
         } else if (!components[index]) {
             if (index + 1 == components.size()) {
-                return at != npos;
+                return at != std::string_view::npos;
             }
             retry_index = ++index;
             retry_at = at;
             continue;
-        } else if (at != npos &&
+        } else if (at != std::string_view::npos &&
                    components[index]->matches(path.substr(at, component_end(path, at) - at))) {
             at = next_component(path, at);
             ++index;
             continue;
         }
-        if (retry_index == npos || retry_at == npos) {
+        if (retry_index == std::string_view::npos || retry_at == std::string_view::npos) {
             return false;
         }
         retry_at = next_component(path, retry_at);
@@ -158,7 +157,7 @@ bool may_lead_to(const Components& components, std::string_view directory) noexc
 {
     std::size_t at = 0;
     for (const auto& component : components) {
-        if (!component || at == npos) {
+        if (!component || at == std::string_view::npos) {
             return true;
         }
         if (!component->matches(directory.substr(at, component_end(directory, at) - at))) {
@@ -182,8 +181,8 @@ std::vector<std::string> expand_braces(std::string_view pattern)
 void GlobPattern::add_alternative(std::string_view text, Options options)
 {
     Alternative alternative;
-    alternative.base_name = !options.anchored && text.find('/') == npos;
-    for (std::size_t at = 0; at != npos;) {
+    alternative.base_name = !options.anchored && text.find('/') == std::string_view::npos;
+    for (std::size_t at = 0; at != std::string_view::npos;) {
         const std::size_t end = component_end(text, at);
         const std::string_view component = text.substr(at, end - at);
         if (component == "**") {
@@ -247,4 +246,4 @@ bool GlobPattern::may_match_below(std::string_view directory) const noexcept
     return false;
 }
 
-} // namespace berth::guest::search
+} // namespace berth

@@ -1,13 +1,13 @@
 #pragma once
 
-#include "sandbox/guest/search/glob_segment.hpp"
+#include "sandbox/base/glob_segment.hpp"
 
 #include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-namespace berth::guest::search {
+namespace berth {
 
 /// A glob over relative paths ("a/b.c", no leading or trailing slash). `*` and `?` stop at '/';
 /// `**` as a whole component stands for any number of components, at the end for at least one;
@@ -56,4 +56,4 @@ class GlobPattern {
 /// `pattern` with its braces written out, at most 256 of them. Throws Error(invalid_argument).
 [[nodiscard]] std::vector<std::string> expand_braces(std::string_view pattern);
 
-} // namespace berth::guest::search
+} // namespace berth

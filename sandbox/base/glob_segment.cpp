@@ -1,14 +1,13 @@
-#include "sandbox/guest/search/glob_segment.hpp"
+#include "sandbox/base/glob_segment.hpp"
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
-#include "sandbox/guest/search/npos.hpp"
 
 #include <algorithm>
 #include <array>
 #include <optional>
 
-namespace berth::guest::search {
+namespace berth {
 
 namespace {
 
@@ -90,7 +89,7 @@ std::size_t set_end(std::string_view text, std::size_t at) noexcept
             next += text[next] == '\\' ? 2U : 1U;
         }
     }
-    return npos;
+    return std::string_view::npos;
 }
 
 void GlobSegment::add_text(std::string_view text)
@@ -104,7 +103,7 @@ void GlobSegment::add_text(std::string_view text)
 std::size_t GlobSegment::add_set(std::string_view text, std::size_t at, std::size_t offset)
 {
     const std::size_t end = set_end(text, at);
-    if (end == npos) {
+    if (end == std::string_view::npos) {
         throw bad_pattern("'[' is never closed", offset + at);
     }
     Token token{.kind = Kind::set, .text = {}, .ranges = {}};
@@ -178,10 +177,10 @@ GlobSegment GlobSegment::compile(std::string_view text, std::size_t offset, Glob
 std::size_t GlobSegment::match_one(const Token& token, std::string_view rest) const noexcept
 {
     if (token.kind == Kind::text) {
-        return rest.starts_with(token.text) ? token.text.size() : npos;
+        return rest.starts_with(token.text) ? token.text.size() : std::string_view::npos;
     }
     if (rest.empty()) {
-        return npos;
+        return std::string_view::npos;
     }
     if (token.kind == Kind::set) {
         const std::uint32_t value = number_of_first(rest, unit_);
@@ -189,7 +188,7 @@ std::size_t GlobSegment::match_one(const Token& token, std::string_view rest) co
             return value >= range.first && value <= range.second;
         });
         if (inside == token.negated) {
-            return npos;
+            return std::string_view::npos;
         }
     }
     return size_of_first(rest, unit_);
@@ -201,7 +200,7 @@ bool GlobSegment::matches(std::string_view name) const noexcept
 {
     std::size_t token = 0;
     std::size_t at = 0;
-    std::size_t retry_token = npos;
+    std::size_t retry_token = std::string_view::npos;
     std::size_t retry_at = 0;
     for (;;) {
         if (token == tokens_.size()) {
@@ -216,12 +215,12 @@ bool GlobSegment::matches(std::string_view name) const noexcept
             }
             continue;
         } else if (const std::size_t used = match_one(tokens_[token], name.substr(at));
-                   used != npos) {
+                   used != std::string_view::npos) {
             at += used;
             ++token;
             continue;
         }
-        if (retry_token == npos || retry_at >= name.size()) {
+        if (retry_token == std::string_view::npos || retry_at >= name.size()) {
             return false;
         }
         retry_at += size_of_first(name.substr(retry_at), unit_);
@@ -248,4 +247,4 @@ std::string GlobSegment::literal() const
     return tokens_.empty() ? std::string() : tokens_.front().text;
 }
 
-} // namespace berth::guest::search
+} // namespace berth

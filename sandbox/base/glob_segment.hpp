@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace berth::guest::search {
+namespace berth {
 
 /// What `?` and a set stand for one of: a character of UTF-8 (a byte that belongs to none counts as
 /// one), or a byte, as in the ignore rules of git and ripgrep, to which `?` is half of an `ä`.
@@ -50,7 +50,8 @@ class GlobSegment {
     GlobUnit unit_ = GlobUnit::character;
 };
 
-/// The position after the `[...]` that begins at `at`; npos when it is not closed.
+/// The position after the `[...]` that begins at `at`; std::string_view::npos when it is not
+/// closed.
 [[nodiscard]] std::size_t set_end(std::string_view text, std::size_t at) noexcept;
 
-} // namespace berth::guest::search
+} // namespace berth

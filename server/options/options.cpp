@@ -1,6 +1,7 @@
 #include "server/options/options.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/glob_pattern.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "server/options/audit_options.hpp"
 #include "server/options/command_variables.hpp"
@@ -203,6 +204,14 @@ std::vector<std::string> patterns_of_home(const RawValue& raw)
                             ") is not below the home",
                         "Name files, folders or globs relative to the home: out, report/*.pdf; ** "
                         "is all of it.");
+        }
+        try { // else it is found when the session has ended, and keeps its home
+            (void)GlobPattern::compile(pattern);
+        } catch (const Error& error) {
+            throw Error(ErrorCode::invalid_argument,
+                        "session.save_on_end \"" + item + "\" (" + raw.origin +
+                            "): " + error.what(),
+                        error.hint());
         }
         patterns.push_back(std::move(pattern));
     }

@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/glob_pattern.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/files/content_lock.hpp"
@@ -7,7 +8,6 @@
 #include "sandbox/guest/files/tree_files.hpp"
 #include "sandbox/guest/operations.hpp"
 #include "sandbox/guest/paths.hpp"
-#include "sandbox/guest/search/glob_pattern.hpp"
 #include "sandbox/guest/search/glob_start.hpp"
 #include "sandbox/protocol/frame.hpp"
 #include "sandbox/protocol/transfer.hpp"
@@ -289,8 +289,8 @@ ExportReply export_pattern(const std::string& absolute, const ExportRequest& req
         throw_no_match(absolute);
     }
     const Opened& root = *found.opened;
-    const auto pattern = search::GlobPattern::compile(absolute.substr(slash + 1),
-                                                      {.braces = true, .anchored = true});
+    const auto pattern =
+        GlobPattern::compile(absolute.substr(slash + 1), {.braces = true, .anchored = true});
     TreeLimits limits{
         .max_bytes = request.max_bytes,
         .max_entries = request.max_entries,

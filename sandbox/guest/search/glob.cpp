@@ -1,7 +1,7 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/glob_pattern.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/operations.hpp"
-#include "sandbox/guest/search/glob_pattern.hpp"
 #include "sandbox/guest/search/glob_start.hpp"
 #include "sandbox/guest/search/newest_files.hpp"
 #include "sandbox/guest/search/search_root.hpp"

@@ -1,7 +1,7 @@
 #include "sandbox/guest/search/glob_start.hpp"
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/base/glob_pattern.hpp"
 #include "sandbox/guest/search/npos.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/base/glob_pattern.hpp"
 #include "sandbox/guest/search/rule_budget.hpp"
 #include "sandbox/guest/search/search_limits.hpp"
 

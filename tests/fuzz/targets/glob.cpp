@@ -1,7 +1,7 @@
 // A glob and paths: PATTERN ==== a path on each line.
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/base/glob_pattern.hpp"
 #include "tests/fuzz/input.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -9,8 +9,8 @@
 
 namespace {
 
+using berth::GlobPattern;
 using berth::fuzz::require;
-using berth::guest::search::GlobPattern;
 
 void match(const GlobPattern& glob, std::string_view path)
 {

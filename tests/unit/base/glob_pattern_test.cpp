@@ -1,4 +1,4 @@
-#include "sandbox/guest/search/glob_pattern.hpp"
+#include "sandbox/base/glob_pattern.hpp"
 #include "tests/unit/error_of.hpp"
 
 #include <doctest/doctest.h>
@@ -6,8 +6,8 @@
 #include <string>
 
 using berth::ErrorCode;
-using berth::guest::search::expand_braces;
-using berth::guest::search::GlobPattern;
+using berth::expand_braces;
+using berth::GlobPattern;
 using berth::tests::error_of;
 
 namespace {
@@ -79,7 +79,7 @@ constexpr Case cases[] = {
 
 TEST_CASE("a single dot between slashes is nothing, as in a path")
 {
-    using berth::guest::search::GlobPattern;
+    using berth::GlobPattern;
     for (const char* pattern : {"a/./y.c", "a/././y.c", "./a/./*.c", "**/./y.c"}) {
         CAPTURE(pattern);
         const auto glob = GlobPattern::compile(pattern);

@@ -110,6 +110,10 @@ TEST_CASE("what is saved at the end is below the home, and somebody's")
         bench.variables["BERTH_SESSION_SAVE_ON_END"] = pattern;
         CHECK(has(bench.refusal(), "is not below the home"));
     }
+    bench.variables["BERTH_SESSION_SAVE_ON_END"] = "out/["; // which is no pattern at the end either
+    CHECK(has(bench.refusal(),
+              "session.save_on_end \"out/[\" (environment "
+              "BERTH_SESSION_SAVE_ON_END): bad glob pattern: '[' is never closed"));
 }
 
 TEST_CASE("control characters: three ways, and no fourth")
