@@ -198,34 +198,56 @@ Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& 
     from_file_ = std::move(from_file);
 }
 
+/// What the profile in force says of the setting; null where it does not, or where the file has
+/// locked it: what its operator has written no name of one of berth's own profiles takes away.
+const RawValue* Layers::profile_value(const std::string& key, const RawValue* of_file) const
+{
+    const auto found = profile_.values.find(key);
+    if (found == profile_.values.end()) {
+        return nullptr;
+    }
+    const auto lock = locked_.find(key);
+    if (lock == locked_.end() || !is_built_in(found->second)) {
+        return &found->second;
+    }
+    const auto& definition = *find_definition(key);
+    if (!locked_by(key).empty() && !is_same(definition, found->second, *of_file)) {
+        refuse(definition, found->second,
+               '"' + joined(of_file->items, ",") + "\", which the settings file has locked (" +
+                   lock->second + ')');
+    }
+    return nullptr;
+}
+
 RawValue Layers::pick(const Definition& definition, const std::map<std::string, RawValue>& flags,
                       const Environment& environment,
                       const std::map<std::string, RawValue>& from_file) const
 {
     const auto asked = said(definition, flags, environment);
     const std::string key(definition.key);
-    const auto of_profile = profile_.values.find(key);
-    if (of_profile != profile_.values.end()) {
-        const auto& value = of_profile->second;
+    const auto of_file = from_file.find(key);
+    const auto* const of_profile =
+        profile_value(key, of_file == from_file.end() ? nullptr : &of_file->second);
+    if (of_profile != nullptr) {
         if (!asked) {
-            return value;
+            return *of_profile;
         }
-        if (const auto by = locked_by(key); !by.empty() && !is_same(definition, *asked, value)) {
+        if (const auto by = locked_by(key);
+            !by.empty() && !is_same(definition, *asked, *of_profile)) {
             refuse(definition, *asked,
-                   '"' + joined(value.items, ",") + "\", which profile " + by + " has locked");
+                   '"' + joined(of_profile->items, ",") + "\", which profile " + by +
+                       " has locked");
         }
     }
-    const auto of_file = from_file.find(key);
     if (asked) {
         const auto lock = locked_.find(key);
-        const bool is_of_profile = of_profile != profile_.values.end();
-        const auto* const kept = lock == locked_.end() ? nullptr
-                                 : is_of_profile       ? &of_profile->second
-                                                       : &of_file->second;
+        const auto* const kept = lock == locked_.end()   ? nullptr
+                                 : of_profile != nullptr ? of_profile
+                                                         : &of_file->second;
         if (kept != nullptr && !is_same(definition, *asked, *kept)) {
             refuse(definition, *asked,
                    '"' + joined(kept->items, ",") + '"' +
-                       (is_of_profile ? " of " + kept->origin : std::string()) +
+                       (of_profile != nullptr ? " of " + kept->origin : std::string()) +
                        ", which the settings file has locked (" + lock->second + ')');
         }
         return *asked;

@@ -104,6 +104,8 @@ class Layers {
                                 const std::map<std::string, RawValue>& flags,
                                 const Environment& environment,
                                 const std::map<std::string, RawValue>& from_file) const;
+    [[nodiscard]] const RawValue* profile_value(const std::string& key,
+                                                const RawValue* of_file) const;
     [[nodiscard]] bool is_said_by_profile(std::string_view key) const;
     [[nodiscard]] double parsed(const Definition& definition, const RawValue& value) const;
     [[nodiscard]] std::optional<RawValue> maximum(std::string_view key) const;

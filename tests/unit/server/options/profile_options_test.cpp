@@ -126,6 +126,36 @@ TEST_CASE("what the file itself locks nobody changes, whatever the profile")
     CHECK(has(bench.refusal(), ", which the settings file has locked ("));
 }
 
+TEST_CASE("what the file itself locks no profile of berth's own changes")
+{
+    Bench bench;
+    bench.file("locked = [\"network\", \"local.pids\", \"exec.max_timeout\"]\nnetwork = \"none\"\n"
+               "local.pids = 16\nexec.max_timeout = \"30s\"\n"
+               "[profiles.mine]\nextends = \"network-basic\"\n"
+               "[profiles.open]\nextends = \"network-basic\"\nnetwork = \"host\"\n");
+    for (const auto* const name : {"network-basic", "langbot-default", "mine"}) {
+        CAPTURE(name);
+        bench.variables["BERTH_PROFILE"] = name;
+        const auto options = bench.make();
+        CHECK(options.sessions.network == sandbox::Network::none);
+        CHECK(options.sessions.limits.pids == 16);
+        CHECK(options.tools.exec_max_timeout == std::chrono::seconds(30));
+        bench.given.values["network"] = {.items = {"host"}, .origin = "flag --network"};
+        CHECK(has(bench.refusal(), "Allowed: \"none\", which the settings file has locked"));
+        bench.given.values.clear();
+        bench.variables["BERTH_LOCAL_PIDS"] = "128";
+        CHECK(has(bench.refusal(), "Allowed: \"16\", which the settings file has locked"));
+        bench.variables.erase("BERTH_LOCAL_PIDS");
+    }
+    bench.variables["BERTH_PROFILE"] = "open"; // the operator's own word
+    CHECK(bench.make().sessions.network == sandbox::Network::host);
+    bench.variables["BERTH_PROFILE"] = "offline-readonly";
+    CHECK(bench.make().sessions.network == sandbox::Network::none);
+    bench.file("locked = [\"network\"]\nnetwork = \"host\"\n"); // two locks that contradict
+    CHECK(has(bench.refusal(), "network = \"none\" (profile offline-readonly) is not allowed"));
+    CHECK(has(bench.refusal(), "Allowed: \"host\", which the settings file has locked"));
+}
+
 TEST_CASE("a lock is on the value, however it is written")
 {
     Bench bench;
