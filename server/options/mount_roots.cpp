@@ -65,11 +65,27 @@ std::size_t name_size(const std::string& path, std::size_t at)
     return end - (begin == std::string::npos ? 0 : begin + 1);
 }
 
+/// Of what a session.key of one's own makes of a name there may be several, which are told apart as
+/// in the workspace (server/session_saver.cpp): one that could write to another's folder would be
+/// no sandbox of its own.
+std::string tail_of(const session::SessionId& id)
+{
+    constexpr std::size_t shown_key = 16;
+    return id.key.empty() ? std::string() : '~' + session::key_hash(id).substr(0, shown_key);
+}
+
+struct Variable {
+    std::string_view name;
+    std::string_view value;
+    std::string tail; ///< behind the coded value, in which there is no `~`
+};
+
 std::string expanded(const RawValue& templ, const session::SessionId& id,
                      const std::string& profile)
 {
-    const std::array<std::pair<std::string_view, std::string_view>, 3> values{
-        {{"{principal}", id.principal}, {"{session}", id.session}, {"{profile}", profile}}};
+    const std::array<Variable, 3> variables{{{"{principal}", id.principal, {}},
+                                             {"{session}", id.session, tail_of(id)},
+                                             {"{profile}", profile, {}}}};
     std::string path = templ.items.front();
     for (const auto& name : fs::path(path)) {
         const auto component = name.string();
@@ -79,13 +95,14 @@ std::string expanded(const RawValue& templ, const session::SessionId& id,
                              "Put a / between what stands in braces.");
         }
     }
-    for (const auto& [name, value] : values) {
+    for (const auto& [name, value, tail] : variables) {
         for (auto at = path.find(name); at != std::string::npos; at = path.find(name, at)) {
             if (value.empty()) {
                 refuse_workspace(templ, "there is no value for " + std::string(name),
                                  "Name the session (--session), or leave that out of the path.");
             }
-            const auto component = coded(templ, value, name_size(path, at) - name.size());
+            const auto beside = name_size(path, at) - name.size() + tail.size();
+            const auto component = coded(templ, value, beside) + tail;
             path.replace(at, name.size(), component);
             at += component.size();
         }

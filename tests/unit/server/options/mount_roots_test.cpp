@@ -196,6 +196,25 @@ TEST_SUITE("server/options/mount_roots")
         CHECK_THROWS_WITH_AS((void)of(""), doctest::Contains("no value for {session}"), Error);
     }
 
+    TEST_CASE("sessions of one name that a session.key tells apart have folders of their own")
+    {
+        Roots bench;
+        bench.file("session.key = \"{principal}/{team}/{session}\"\nallowed_mount_roots = [\"" +
+                   bench.root + "\"]\ndefault_workspace = \"" + bench.root +
+                   "/{principal}/{session}\"\n");
+        const auto of = [&](const std::string& team, const std::string& name) {
+            bench.given.session = name;
+            bench.given.values["var"] = {.items = {"team=" + team}, .origin = "flag --var"};
+            return fs::path(bench.make().sessions.mounts.at(0).source).filename().string();
+        };
+        const auto red = of("red", "work");
+        CHECK(red.starts_with("work~"));
+        CHECK(red.size() == 21);
+        CHECK(of("blue", "work") != red);
+        CHECK(of("red", "work") == red);
+        CHECK(of("red", std::string(255, 'a')).size() == 255);
+    }
+
     TEST_CASE("a name that is too long for a folder is cut, and two of them stay two")
     {
         Roots bench;
