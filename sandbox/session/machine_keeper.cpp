@@ -269,7 +269,9 @@ MachineKeeper::Checked MachineKeeper::check(Record& record) const
     }
     try {
         checked.machine = backend_.attach(record.machine);
-        if (!checked.machine) {
+        if (!checked.machine && !is_ours(record)) { // one of a name of its own here would hide it
+            checked.trouble = "its state directory is another";
+        } else if (!checked.machine) {
             apply(record,
                   gone_event(record, settings_.ttl, false, backend_.parting(record.machine)));
         }
@@ -448,8 +450,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
 MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& record,
                                               const News& news, const Registry::Hold& lock)
 {
-    make_workspace();
-    auto machine = backend_.create(specify(wanted, record, lock));
+    auto machine = make_machine(wanted, record, lock);
     record.machine = machine->record();
     record.machine.data["key_hash"] = wanted.key;
     if (record.machine.made_home) {

@@ -211,7 +211,9 @@ class MachineKeeper {
     /// Ends the unnamed session `key` if its server is dead; of a named one, removes what its dead
     /// machine, or the dead server that was making it, left; of both, files that are half written.
     /// Saves what is due of either, with AtEnd::save; `ended`: there was something to clear up.
-    /// Does not wait for a lock: throws Error(busy) when the session is locked.
+    /// Of a session that has something here which its record hides, being another place's,
+    /// `trouble` and `remedy`. Does not wait for a lock: throws Error(busy) when the session is
+    /// locked.
     Ended collect(const std::string& key, AtEnd files, const std::stop_token& stop);
 
     /// Of the server of an unnamed session, beside its Registry::claim(), where that is in shared
@@ -330,6 +332,7 @@ class MachineKeeper {
                                   const Registry::Hold& lock);
     void undo(const sandbox::MachineRecord& machine, bool purge);
     [[nodiscard]] static bool is_unused(const Record& record);
+    [[nodiscard]] Ended hidden_by(const std::string& key, const Record& other) const;
     bool settle_dead(const std::string& key);
     bool end_forgotten(const std::string& key, const Record& record);
     Ended end(const std::string& key, Record& record, const Manner& manner,
@@ -357,7 +360,8 @@ class MachineKeeper {
     Ended collect_unnamed(const std::string& key, const Record& record, AtEnd files,
                           const std::stop_token& stop);
     [[nodiscard]] bool outlives_its_claim(const std::string& key, const Record& record) const;
-    void make_workspace() const;
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    make_machine(const Wanted& wanted, const Record& record, const Registry::Hold& lock) const;
     /// What the machine behind that of `before` is made with.
     [[nodiscard]] Conditions conditions_after(const Record& before, bool of_same_principal) const;
     void require_no_excess(const Record& record) const;

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/left_behind.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
 namespace berth::session {
@@ -19,15 +20,23 @@ sandbox::MachineSpec MachineKeeper::fresh_spec(const std::string& key, const std
     return spec;
 }
 
-/// No fault of the call's that needs a machine.
-void MachineKeeper::make_workspace() const
+/// What it is made of is the operator's word, as is what the host has there by now: where it cannot
+/// be made of that, it is no fault of the call's that needs a machine.
+std::unique_ptr<sandbox::Machine> MachineKeeper::make_machine(const Wanted& wanted,
+                                                              const Record& record,
+                                                              const Registry::Hold& lock) const
 {
-    if (!settings_.make_workspace) {
-        return;
-    }
     try {
-        settings_.make_workspace();
+        if (settings_.make_workspace) {
+            settings_.make_workspace();
+        }
+        return backend_.create(specify(wanted, record, lock));
+    } catch (const sandbox::LeftBehind&) {
+        throw;
     } catch (const Error& error) {
+        if (error.code() != ErrorCode::invalid_argument) {
+            throw;
+        }
         throw Error(ErrorCode::sandbox_unavailable, error.what(), error.hint());
     }
 }
@@ -44,6 +53,12 @@ Conditions MachineKeeper::conditions_after(const Record& before, bool of_same_pr
     if (of_same_principal && owes_files(before) &&
         !settings_.asked.contains("session.save_on_end")) {
         made.save_on_end = before.made_with->save_on_end;
+    }
+    // The same of how long a profile has said that the home is kept (docs/adr/0036).
+    if (of_same_principal && before.made_with && before.made_with->own_retention &&
+        !settings_.asked.contains("session.home_retention")) {
+        made.home_retention = before.made_with->home_retention;
+        made.own_retention = true;
     }
     return made;
 }

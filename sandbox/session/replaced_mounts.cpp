@@ -8,7 +8,7 @@
 
 namespace berth::session {
 
-void tell_of_mounts(Slot& slot, Lease& lease)
+void tell_of_mounts(Slot& slot, Lease& lease, sandbox::Backend& backend)
 {
     // Of calls at once one looks: a disk that does not answer holds nobody else up.
     const std::unique_lock look(slot.looking, std::try_to_lock);
@@ -18,6 +18,9 @@ void tell_of_mounts(Slot& slot, Lease& lease)
     auto replaced = lease.sandbox->machine().replaced_mounts();
     if (slot.told_replaced == replaced) {
         return;
+    }
+    if (!replaced.empty() && backend.is_gone(lease.sandbox->machine().record())) {
+        return; // the one that the call gets has what is there now
     }
     slot.told_replaced = std::move(replaced);
     if (slot.told_replaced.empty()) {

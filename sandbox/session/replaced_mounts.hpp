@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/backend.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/session/slot.hpp"
 
@@ -10,6 +11,7 @@ namespace berth::session {
 /// Adds to the lease's notices what of its mounts the host has deleted or replaced since the last
 /// time. Once for each change: a folder that was made anew on the host (by a checkout, an editor
 /// that renames) would else look to the model as if its files were gone, or had never changed.
-void tell_of_mounts(Slot& slot, Lease& lease);
+/// Not of a machine that `backend` knows to be gone.
+void tell_of_mounts(Slot& slot, Lease& lease, sandbox::Backend& backend);
 
 } // namespace berth::session

@@ -99,7 +99,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         registry_->touch(slot->key);
         take_untold(slot, parts, makes);
     }
-    tell_of_mounts(*slot, lease);
+    tell_of_mounts(*slot, lease, *backend_);
     if (lease.sandbox->take_unseen() || doubtful) {
         lease.add(claim_doubtful(*lease.sandbox));
     }

@@ -216,6 +216,19 @@ class MountTest(ParityTest):
         again = self.call("read_file", path="/mnt/o/f")
         self.assertIn("anew", again.text)
 
+    def test_one_that_is_not_there_any_more_when_a_machine_is_made(self):
+        self.mounted(f"{self.inner}:/mnt/o:rw")
+        self.output("true")
+        self.command_line("sessions", "kill", "mounted")
+        moved = self.inner.rename(self.inner.with_name("moved"))
+        refused = self.refused("sandbox_unavailable", "bash_exec", command="true")  # no fault of the agent's
+        self.assertIn(f"mount source {self.inner}: No such file or directory", refused.error["message"])
+        self.assertIn("must exist on the host", refused.error["hint"])
+        self.assertNotIn("old one", refused.text)  # of which machine?
+        self.assertIn(f"mount source {self.inner}", self.command_line("status"))
+        moved.rename(self.inner)
+        self.assertEqual(self.output("cat /mnt/o/f"), "inner\n")
+
     def test_a_single_file_beside_which_none_may_be_made(self):
         self.mounted(f"{self.outer}/f:/mnt/one:rw")
         for tool, arguments in (("write_file", {"content": "x"}),

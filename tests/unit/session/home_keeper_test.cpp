@@ -214,6 +214,36 @@ TEST_SUITE("session/home_keeper")
         CHECK(collect().removed.size() == 1);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "it stays with the session whose next machine another server makes")
+    {
+        settings.home_retention = 0s; // for ever
+        settings.own_retention = true;
+        end_one();
+        settings = make_settings();
+        settings.home_retention = 7 * 24h;
+        SUBCASE("which was told nothing of it")
+        {
+            end_one();
+            settings.told_retention = 1h; // of all others
+            age_by(400 * 24h);
+            CHECK(collect().removed.empty());
+        }
+        SUBCASE("unless that was told another")
+        {
+            settings.asked.insert("session.home_retention");
+            end_one();
+            age_by(7 * 24h);
+            CHECK(collect().removed.size() == 1);
+        }
+        SUBCASE("or is another principal's, who has the home by now")
+        {
+            change_record([](nlohmann::json& record) { record.at("principal") = "somebody"; });
+            end_one();
+            age_by(7 * 24h);
+            CHECK(collect().removed.size() == 1);
+        }
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a session that nobody has counted yet begins now")
     {
         end_one();

@@ -278,5 +278,27 @@ TEST_SUITE("session/settings")
         CHECK(manager->acquire(work).notices.empty());
         *backend->replaced = {"/srv/a"};
         CHECK(says(manager->acquire(work), "mounted from /srv/a: "));
+        *backend->replaced = {"/srv/b"};
+        end_machine(work); // which nobody has noticed yet: of which machine would it be told?
+        CHECK_FALSE(says(manager->acquire(work), "mounted from"));
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "of what the host has no more no machine is made, and no call is wrong")
+    {
+        const auto manager = start();
+        backend->before_ready = [] {
+            throw Error(ErrorCode::invalid_argument, "mount source /srv/a: gone", "make it anew");
+        };
+        try {
+            (void)manager->acquire(work);
+            FAIL("there is no machine");
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::sandbox_unavailable);
+            CHECK(std::string(error.what()) == "mount source /srv/a: gone");
+            CHECK(error.hint() == "make it anew");
+        }
+        backend->before_ready = {};
+        CHECK(manager->acquire(work).notices.empty());
     }
 }
