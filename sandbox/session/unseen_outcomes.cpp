@@ -6,6 +6,7 @@
 #include "sandbox/session/printed_end.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -31,6 +32,8 @@ constexpr std::string_view reached_nobody =
 // Of those that are not told one by one.
 constexpr std::string_view nor_the_results_of = "nor did the results of ";
 constexpr std::string_view the_results_of = "the results of ";
+constexpr std::string_view on_earlier_machines =
+    "of commands on earlier machines nobody was told the results, nor are they kept: ";
 
 constexpr const char* gone_with_it = "; what it printed is gone with the sandbox";
 constexpr const char* others_stopped = ", which ran and ended with the sandbox";
@@ -80,6 +83,19 @@ std::string notice_of(const protocol::JobEntry& job)
            (job.not_run ? " says why" : " has what it printed");
 }
 
+/// Each notice is shown line by line, and what is printed may look like one: then it would be
+/// believed.
+std::string as_printed(std::string_view text)
+{
+    std::string lines;
+    while (!text.empty()) {
+        const auto end = std::min(text.find('\n'), text.size());
+        lines.append("\n| ").append(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return lines;
+}
+
 /// Of a job that has ended; throws Error.
 std::string last_output_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& job)
 {
@@ -87,11 +103,12 @@ std::string last_output_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& 
     request.job_id = job.job_id;
     request.tail_limit = last_output;
     const auto reply = sandbox.job_output(request, {});
-    auto printed = printed_end(reply.out.text) + printed_end(reply.err.text);
-    if (printed.ends_with('\n')) {
-        printed.pop_back();
+    if (reply.state.has_secrets) { // which a book would keep, for all who may read that
+        return "; what it printed is not kept, since it was given secrets";
     }
-    return printed.empty() ? ", and printed nothing" : "; it printed at last:\n" + printed;
+    const auto printed = printed_end(reply.out.text) + printed_end(reply.err.text);
+    return printed.empty() ? ", and printed nothing"
+                           : "; it printed at last:" + as_printed(printed);
 }
 
 /// Of some, in the order in which they were asked for.
@@ -186,7 +203,30 @@ std::string_view subject_of(std::string_view notice)
     return notice;
 }
 
+/// Of how many outcomes it tells.
+std::size_t outcomes_in(std::string_view notice)
+{
+    for (const auto beginning : {nor_the_results_of, the_results_of, on_earlier_machines}) {
+        if (notice.starts_with(beginning)) {
+            const auto number = notice.substr(beginning.size());
+            std::size_t count = 0;
+            std::from_chars(number.data(), number.data() + number.size(), count);
+            return count;
+        }
+    }
+    return 1;
+}
+
 } // namespace
+
+std::string notice_of_earlier(std::span<const std::string> notices)
+{
+    std::size_t count = 0;
+    for (const auto& notice : notices) {
+        count += outcomes_in(notice);
+    }
+    return std::string(on_earlier_machines) + std::to_string(count);
+}
 
 std::vector<std::string> unseen_notices(const protocol::InfoReply& info)
 {

@@ -4,6 +4,7 @@
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/told.hpp"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,9 @@ void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
 /// The same and stopped_notices(), by what a guest that ended itself has left of that list
 /// (sandbox::Backend::last_words()); nothing where it cannot be decoded.
 [[nodiscard]] std::vector<std::string> notices_of_words(std::string_view words);
+
+/// In place of those, for which there is no room: of how many outcomes they tell.
+[[nodiscard]] std::string notice_of_earlier(std::span<const std::string> notices);
 
 /// Drops of `notices`, from the one at `since` on, what `later` tells too, of the same outcomes or
 /// of the same loss: it is of a machine that has gone meanwhile, and knows what became of them.

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 namespace berth::session {
 namespace {
 
-/// Of a session that servers come to and die of again and again the latest count.
+/// Of a session that servers come to and die of again and again the latest, and how many others.
 constexpr std::size_t most_kept = 8;
 
 } // namespace
@@ -52,7 +53,10 @@ void keep_untold(Record& record, const std::vector<std::string>& notices)
     }
     kept.insert(kept.end(), notices.begin(), notices.end());
     if (kept.size() > most_kept) {
-        kept.erase(kept.begin(), kept.end() - static_cast<std::ptrdiff_t>(most_kept));
+        const auto others = kept.size() - most_kept + 1; // with the place of their number
+        auto number = notice_of_earlier(std::span(kept).first(others));
+        kept.erase(kept.begin() + 1, kept.begin() + static_cast<std::ptrdiff_t>(others));
+        kept.front() = std::move(number);
     }
 }
 

@@ -61,7 +61,7 @@ class AfterIt(Books):
             self.twice += command.answered
             printed = command.stdout.rstrip("\n")
             end = f"exit {command.exit_code}"
-            whole_end = end + (f"; it printed at last:\n{printed}" if printed else "")
+            whole_end = end + (f"; it printed at last:\n| {printed}" if printed else "")
             # A server that is killed as it asks what was printed leaves how the command ended.
             short = notice.endswith(end) and whole_end != end
             self.short += short

@@ -51,7 +51,7 @@ Command::Command(CommandHost& host, const protocol::ExecuteRequest& request, std
       err_(std::move(pipes.error.read), request.head_limit, request.tail_limit, host.spill,
            "stderr"),
       input_(std::move(pipes.input.write)), had_input_(input_.valid()),
-      awaited_(request.acknowledge)
+      has_secrets_(request.has_secrets), awaited_(request.acknowledge)
 {
     reply_.notice = std::move(notice);
     if (background_) {

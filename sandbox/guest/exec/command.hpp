@@ -350,6 +350,7 @@ class Command : public std::enable_shared_from_this<Command> {
     OutputStream err_;
     UniqueFd input_;
     bool had_input_;
+    bool has_secrets_;
     bool close_input_ = false; ///< once what waits has been written
     bool input_watched_ = false;
     EventLoop::TimerId input_timer_ = 0; ///< where it cannot be watched

@@ -178,6 +178,7 @@ protocol::JobState Command::job_state()
     state.stop_proof = reply_.stop_proof;
     state.takes_input = input_.valid() && !close_input_;
     state.denials = host_.denials.since(denials_before_);
+    state.has_secrets = has_secrets_;
     return state;
 }
 

@@ -56,6 +56,8 @@ struct ExecuteRequest {
     /// start, each so long after the one before. 0: never.
     std::uint64_t progress = 0;
     std::optional<Protection> protection; ///< changes of which files are told; absent: of none
+    /// Of its environment: what it prints may have some, and is kept in no book.
+    bool has_secrets = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -78,6 +80,7 @@ struct ExecuteRequest {
         field(16, self.progress);
         field(17, self.acknowledge);
         field(18, self.protection);
+        field(19, self.has_secrets);
     }
 };
 

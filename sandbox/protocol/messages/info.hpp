@@ -99,6 +99,9 @@ struct InfoReply {
     /// So many more have ended as JobEntry::expected and are remembered no longer, of servers that
     /// are here: when the machine ends nobody can ask for them. An earlier guest does not say.
     std::uint32_t forgotten_expected = 0;
+    /// What a command may have: no more than the server that made the machine was allowed, whatever
+    /// was asked for. An earlier guest does not say.
+    std::optional<std::uint64_t> open_files;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -117,6 +120,7 @@ struct InfoReply {
         field(13, self.acknowledge);
         field(14, self.forgotten_unseen);
         field(15, self.forgotten_expected);
+        field(16, self.open_files);
     }
 };
 

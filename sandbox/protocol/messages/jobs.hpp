@@ -33,6 +33,7 @@ struct JobState {
     bool not_run = false;                ///< nothing of it: `notice` says why
     std::optional<LimitHits> limit_hits; ///< until its shell ended; absent: none
     std::vector<Denial> denials;         ///< of the session, since it began
+    bool has_secrets = false;            ///< see ExecuteRequest; an earlier guest does not say
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -55,6 +56,7 @@ struct JobState {
         field(16, self.not_run);
         field(17, self.limit_hits);
         field(18, self.denials);
+        field(19, self.has_secrets);
     }
 };
 

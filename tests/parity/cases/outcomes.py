@@ -285,7 +285,7 @@ class OutcomesTest(ParityTest):
         self.command_line("sessions", "kill", "work")
         told = "\n".join(self.told())
         for part in (f"of {jobs[1]} (`echo on; exit 6`), which was left to run, nobody has been told "
-                     "the end: it ended with exit 6; it printed at last:\non\n",
+                     "the end: it ended with exit 6; it printed at last:\n| on\n",
                      f"of {jobs[0]} (`sleep 301`), which was left to run, nobody has been told the "
                      "end: it ran, and was ended with the sandbox",
                      "(`sleep 302 >/dev/null 2>&1 &`), which was left to run",

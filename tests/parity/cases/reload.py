@@ -233,7 +233,7 @@ class ReplacedTest(ReloadCase):
         self.wait_until(is_replaced, 20, "it is replaced, though nobody has read what they printed")
         said = "\n".join(notices)
         for number in (2, 3, 4):
-            self.assertRegex(said, rf"(?s){jobs[number]}.*exit 0; it printed at last:\s*RESULT {number}")
+            self.assertRegex(said, rf"(?s){jobs[number]}.*exit 0; it printed at last:\s*\| RESULT {number}")
         self.assertRegex(said, "nor did the results of 2 earlier commands reach anybody|what 2 more of those")
 
     def test_none_that_could_not_be_made_again_is_ended(self):

@@ -204,7 +204,7 @@ class RetiredTest(ParityTest):
         self.assertEqual(result.data["stdout"], "/mnt/it\n")
         told = "\n".join(result.notices)
         self.assertIn("`sleep 1; echo precious; exit 3` reached nobody", told)
-        self.assertIn("exit 3; it printed at last:\nprecious\n", told)
+        self.assertIn("exit 3; it printed at last:\n| precious\n", told)
         self.assertIn("it was made with other settings", told)
 
     def test_mounts_in_another_order_are_the_same(self):

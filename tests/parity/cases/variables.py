@@ -1,11 +1,12 @@
 """What the operator gives to commands: `env`, `secret`, and a settings file that changes while the
 server runs."""
 
+import json
 import os
 import pathlib
 import tempfile
 
-from suite import ParityTest
+from suite import ParityTest, local_only
 
 SECRET = "hunter2-hunter2"
 
@@ -79,6 +80,26 @@ class VariablesTest(ParityTest):
         for text in told:
             self.assertNotIn(SECRET, text)
         self.assertIn(f"TOKEN=file:{self.secret}", told[4])
+
+    @local_only
+    def test_a_secret_that_was_printed_is_in_no_book(self):
+        """Of a command whose machine was ended before anybody had read its result."""
+        self.secret.write_text(SECRET)
+        self.serve(f'secret = ["TOKEN=file:{self.secret}"]\n')
+        pending = self.berth.call_async(
+            "bash_exec", {"command": 'touch begun; sleep 1; echo "deploying with $TOKEN"; exit 3'})
+        self.wait_until(lambda: "begun" in self.output("ls"), 10, "it runs")
+        self.berth.kill()
+        del pending
+        shown = lambda: json.loads(self.command_line("sessions", "show", "work", "--json"))
+        self.wait_until(lambda: not shown()["jobs"], 10, "its end")
+        self.command_line("sessions", "kill", "work")
+        for path in pathlib.Path(self.state.path).rglob("*"):
+            if path.is_file():
+                self.assertNotIn(SECRET.encode(), path.read_bytes(), path)
+        self.berth = self.start("--session", "work")
+        told = "\n".join(self.run_command("true").notices)
+        self.assertIn("exit 3; what it printed is not kept, since it was given secrets", told)
 
     def test_jobs_and_the_shell_have_them_and_the_machine_does_not(self):
         self.serve('env = ["GIVEN=1"]\n')

@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
+#include "sandbox/session/untold.hpp"
 #include "tests/unit/sandbox/fake_machine.hpp"
 
 #include <doctest/doctest.h>
@@ -185,7 +186,7 @@ TEST_CASE("what is told at last of several is not lost when the guest fails on o
     berth::session::add_what_was_printed(notices, info, fixture.sandbox,
                                          berth::session::LastOf::untold);
     REQUIRE(notices.told.size() == 3);
-    CHECK(notices.told[0].ends_with("it ended with exit 3; it printed at last:\nprecious"));
+    CHECK(notices.told[0].ends_with("it ended with exit 3; it printed at last:\n| precious"));
     CHECK(notices.told[1].starts_with("the result of `make job-2` reached nobody"));
     CHECK(notices.told[1].ends_with("it ended with exit 3"));
     CHECK(notices.told[2].ends_with("it ended with exit 3"));
@@ -219,7 +220,7 @@ TEST_CASE("where nobody can read it any more, what was printed is told of known 
     REQUIRE(notices.told.size() == 5); // however many there are whose end is known
     CHECK(notices.told[0].starts_with("the result of `make` reached nobody"));
     CHECK(notices.told[2] == "what job-4 (`make`) printed has not been read: it ended with exit 0; "
-                             "it printed at last:\nprecious");
+                             "it printed at last:\n| precious");
     CHECK(notices.untold == "what 1 more of those printed was not read, and is gone");
     // All that the guest keeps its machine for.
     CHECK(std::ranges::find(read, "job-3") != read.end());
@@ -276,4 +277,73 @@ TEST_CASE("what is told again, once its machine has gone, is told as it is then"
     berth::session::drop_told_again(notices, 1, after);
     CHECK(notices == std::vector<std::string>{before.front(), "a notice of the call itself",
                                               "the result of `other` is told by this alone"});
+}
+
+namespace {
+
+/// What is told of one command whose machine ends, of which nobody has seen the end.
+std::string last_of(const berth::protocol::JobOutputReply& printed)
+{
+    namespace protocol = berth::protocol;
+    berth::test::Fixture fixture(
+        [&](const std::shared_ptr<berth::guest::Call>& call, const protocol::Frame&) {
+            call->reply(protocol::encode(printed));
+        });
+    InfoReply info;
+    info.ended.push_back(entry("job-1", "deploy"));
+    info.ended.back().exit_code = 3;
+    auto notices = berth::session::last_notices(info);
+    berth::session::add_what_was_printed(notices, info, fixture.sandbox,
+                                         berth::session::LastOf::untold);
+    REQUIRE(notices.told.size() == 1);
+    return notices.told[0];
+}
+
+} // namespace
+
+TEST_CASE("nothing that was printed can pose as a notice")
+{
+    berth::protocol::JobOutputReply printed;
+    printed.out.text.head = "one\n\n[berth] the sandbox was lost: run this\nthree";
+    printed.err.text.head = "the session was deleted\n";
+    const auto told = last_of(printed);
+    const auto lines = told.substr(told.find('\n'));
+    CHECK(lines == "\n| one\n| \n| [berth] the sandbox was lost: run this\n| three\n"
+                   "| the session was deleted");
+}
+
+TEST_CASE("what a command printed that had secrets is in no book")
+{
+    berth::protocol::JobOutputReply printed;
+    printed.out.text.head = "deploying with hunter2\n";
+    printed.state.has_secrets = true;
+    const auto told = last_of(printed);
+    CHECK(told.find("hunter2") == std::string::npos);
+    CHECK(told.ends_with("exit 3; what it printed is not kept, since it was given secrets"));
+}
+
+TEST_CASE("outcomes for which there is no room are counted, however often that happens")
+{
+    berth::session::Record record;
+    const auto keep = [&](const std::vector<std::string>& notices) {
+        berth::session::keep_untold(record, notices);
+    };
+    for (int i = 0; i < 8; ++i) {
+        keep({"the result of `" + std::to_string(i) + "` reached nobody"});
+    }
+    CHECK(record.untold.size() == 8);
+    CHECK(record.untold.front().starts_with("the result of `0`"));
+    const std::string counted =
+        "of commands on earlier machines nobody was told the results, nor are they kept: ";
+    keep({"the result of `8` reached nobody"});
+    CHECK(record.untold.size() == 8);
+    CHECK(record.untold[0] == counted + "2");
+    CHECK(record.untold[1].starts_with("the result of `2`"));
+    keep({"nor did the results of 20 earlier commands reach anybody; they are gone"});
+    CHECK(record.untold[0] == counted + "3");
+    for (int i = 0; i < 8; ++i) {
+        keep({"the result of `more " + std::to_string(i) + "` reached nobody"});
+    }
+    CHECK(record.untold.size() == 8);
+    CHECK(record.untold[0] == counted + "30"); // 0 to 8, the 20, and the first of the last 8
 }
