@@ -127,6 +127,10 @@ void Collector::clear_up(const std::string& key, Round& round)
     const auto ended = keeper_.collect(key, AtEnd::leave, round.stop);
     const auto cleared = static_cast<bool>(ended);
     round.collected.cleared += cleared ? 1U : 0U;
+    if (!cleared && !ended.trouble.empty()) {
+        round.collected.unrestored.push_back(ended.trouble + " (" + ended.remedy + ')');
+        round.collected.failed.push_back(round.collected.unrestored.back());
+    }
     if (ended.lapses_in) {
         round.collected.silent.push_back(name_of(key));
         round.collected.lapse = std::max(round.collected.lapse, *ended.lapses_in);

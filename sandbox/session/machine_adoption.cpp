@@ -27,6 +27,10 @@ std::string name_of(const std::string& key, const std::optional<Record>& record)
                     .set_retryable(true));
 }
 
+constexpr const char* jobs_hint =
+    "A machine cannot change its name; --end-machine ends it, with its jobs. Its home is what is "
+    "taken over.";
+
 [[noreturn]] void refuse_untold(const std::string& name, const std::string& why)
 {
     refuse_in_use(name, "its machine does not say that it is not: " + why,
@@ -55,6 +59,16 @@ void require_nobody(const Record& record, const Adoption& adoption, const protoc
     }
 }
 
+/// The same where nothing runs there either, unless that may be ended.
+void require_no_work(const Record& record, const Adoption& adoption,
+                     const protocol::InfoReply& info)
+{
+    require_nobody(record, adoption, info);
+    if (!adoption.end_machine && !info.jobs.empty()) {
+        refuse_in_use(visible(record.id.session), occupation(info), jobs_hint);
+    }
+}
+
 /// What nobody was told of is taken from its guest before the machine ends: of one that will not,
 /// its own server would tell it nobody any more.
 void require_nobody_yet(const Record& record, const Adoption& adoption, sandbox::Sandbox& sandbox)
@@ -65,7 +79,7 @@ void require_nobody_yet(const Record& record, const Adoption& adoption, sandbox:
     } catch (const std::exception&) {
         return; // nor can anything be taken from it
     }
-    require_nobody(record, adoption, info);
+    require_no_work(record, adoption, info);
 }
 
 } // namespace
@@ -244,6 +258,7 @@ void MachineKeeper::finish_adoption(const std::string& to, Record record)
         forget(from);
     }
     registry_.put(to, record);
+    renew_machine_here(to, record); // else shared books that lose it have a home and nothing of it
 }
 
 /// Before the new session is used, ended or forgotten, and with it what points at the old one.
@@ -353,6 +368,7 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
     if (!machine) {
         settle(key, *record, false, lock);
         registry_.put(key, *record);
+        renew_machine_here(key, *record);
         return false;
     }
     sandbox::Sandbox sandbox(std::move(machine), record->token);
@@ -365,6 +381,7 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
     destroy(record->machine, false, lock);
     apply(*record, Event::end);
     registry_.put(key, *record);
+    renew_machine_here(key, *record);
     return true;
 }
 
@@ -386,9 +403,7 @@ void MachineKeeper::require_idle(const Record& record, const Adoption& adoption,
     }
     require_nobody(record, adoption, info);
     if (!adoption.end_machine) {
-        refuse_in_use(name, occupation(info),
-                      "A machine cannot change its name; --end-machine ends it, with its jobs. Its "
-                      "home is what is taken over.");
+        refuse_in_use(name, occupation(info), jobs_hint);
     }
 }
 

@@ -1,6 +1,8 @@
 // The part of the keeper that removes what dead servers and machines have left.
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/shell_word.hpp"
+#include "sandbox/base/visible.hpp"
 #include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/machine_keeper.hpp"
@@ -156,11 +158,29 @@ bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& rec
     return are_books_elsewhere() && (lives_here(key) || is_used());
 }
 
+/// Books that lost a session of this host while no berth ran here know another of that name by now,
+/// from where nobody could know of this one.
+Ended MachineKeeper::hidden_by(const std::string& key, const Record& other) const
+{
+    const auto where =
+        other.place ? visible(other.place->host) + ", in " + visible(other.place->state_directory)
+                    : std::string("another backend");
+    Ended hidden;
+    hidden.trouble = "session " + visible(other.id.session) + " has a home here too, " +
+                     visible(backend_.find_home(key)) +
+                     (lives_here(key) ? ", and a machine that lives" : "") +
+                     ", which the books have lost: they know the one on " + where;
+    hidden.remedy = "`berth sessions adopt " + shell_word(other.id.session) +
+                    " --session OTHER` there gives that one another name, and this one is in the "
+                    "books again";
+    return hidden;
+}
+
 Ended MachineKeeper::collect(const std::string& key, AtEnd files, const std::stop_token& stop)
 {
     const auto record = registry_.find(key);
     if (!record || !is_ours(*record)) {
-        return {};
+        return record && has_copy(key) ? hidden_by(key, *record) : Ended();
     }
     host_.sweep(key);
     Ended result;

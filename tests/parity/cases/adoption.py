@@ -84,6 +84,19 @@ class AdoptionTest(ParityTest):
         self.berth = self.start("--session", "work")
         self.assertIn("exit 4", "\n".join(self.run_command("true").notices))
 
+    @local_only
+    def test_a_refusal_for_a_job_leaves_what_nobody_has_seen_where_it_is(self):
+        self.run_command("sleep 300", background=True)
+        pending = self.berth.call_async("bash_exec", {"command": "touch begun; sleep 1; echo whole; exit 4"})
+        self.wait_until((self.home() / "begun").exists, 10, "it runs")
+        self.berth.kill()
+        del pending
+        self.wait_until(lambda: self.shown()["clients"] == 0 and len(self.shown()["jobs"]) == 1, 10, "its end")
+        self.command_line("sessions", "adopt", "work", "--session", "kept", status=1)
+        self.berth = self.start("--session", "work")
+        (notice,) = self.run_command("true").notices
+        self.assertRegex(notice, r"exit 4, and bash_output of job-\S+ has what it printed")
+
     def test_after_another_key_and_to_another_principal(self):
         self.berth.close()
         keyed = {"BERTH_SESSION_KEY": "{team}/{session}"}
@@ -135,7 +148,7 @@ class AdoptionTest(ParityTest):
         notices = self.run_command("true").notices
         self.assertEqual(len(notices), 3, notices)
         self.assertIn("exit 4; it printed at last:", notices[0])
-        self.assertEqual(notices[1], "printed")
+        self.assertEqual(notices[1], "| printed")  # which is none of berth's own
         self.assertIn("taken over from session", notices[2])
 
     def test_an_unnamed_session_is_taken_from_its_server(self):
