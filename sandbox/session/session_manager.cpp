@@ -145,8 +145,11 @@ Ended SessionManager::Implementation::kill_listed(const std::string& shown, bool
     if (!key) {
         return {};
     }
-    const auto slot = slot_with(*key);
-    return slot ? kill(slot, purge, files) : end(*key, shown, purge, files);
+    if (const auto slot = slot_with(*key)) {
+        return kill(slot, purge, files);
+    }
+    const auto id = parts()->finder.id_of(*key);
+    return end(*key, id ? id->session : shown, purge, files);
 }
 
 void SessionManager::Implementation::start_collector(const Homes& homes)

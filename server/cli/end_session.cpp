@@ -68,6 +68,13 @@ std::string advice_on_unsaved(const session::Ended& ended, const session::Sessio
                   : "`berth sessions gc` tries again.");
 }
 
+/// Who has moved the state directory, or not mounted it, must not believe that files are gone. What
+/// is elsewhere goes with its machine.
+bool may_have_home(sandbox::Backend& backend, const std::string& key)
+{
+    return !backend.is_bound_to_host() || !backend.find_home(key).empty();
+}
+
 } // namespace
 
 std::string saved_sentence(const session::SavedFiles& saved)
@@ -105,6 +112,7 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
     const auto unsettled = collect_leftovers(sessions);
     const auto key = find_key(sessions, asked);
     const auto named = named_by(sessions, asked, key);
+    const bool has_home = key && may_have_home(sessions.backend(), *key);
     const auto ended = key ? sessions.kill_listed(*key, purge, files) : session::Ended();
     // What could not be saved keeps the home.
     const bool purged = ended && purge && ended.trouble.empty();
@@ -128,13 +136,19 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
     }
     if (ended) {
         outcome.text = "session " + one_line(named.session.empty() ? asked.name : named.session) +
-                       " has ended" + (purged ? ", and its home is removed" : "") +
+                       " has ended" +
+                       (!purged    ? ""
+                        : has_home ? ", and its home is removed"
+                                   : ", and no home of it was found on this host") +
                        (ended.saved ? "; " + saved_sentence(*ended.saved) : "");
         if (!ended.trouble.empty()) {
             outcome.complaint =
                 "what session.save_on_end names could not be saved: " + ended.trouble;
             outcome.remedy = advice_on_unsaved(ended, named, purge);
             outcome.failure = ErrorCode::backend_error;
+            (*outcome.data)["code"] = to_string(ErrorCode::backend_error);
+            (*outcome.data)["reason"] = outcome.complaint;
+            (*outcome.data)["remedy"] = outcome.remedy;
         }
     }
     return outcome;

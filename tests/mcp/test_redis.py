@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,6 +37,13 @@ class RedisTest(unittest.TestCase):
         done = subprocess.run([binary_path(), *arguments, "--state-dir", str(self.states[state].path),
                                "--registry", registry or self.redis.url], text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def command_line_at(self, host, *arguments):
+        done = subprocess.run([binary_path(), *arguments, "--state-dir", str(self.states[1].path),
+                               "--registry", self.redis.url], text=True, stdin=subprocess.DEVNULL,
+                              env={**os.environ, "BERTH_SESSION_HOST": host}, capture_output=True,
+                              timeout=60, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def run_command(self, berth, command):
@@ -78,6 +86,21 @@ class RedisTest(unittest.TestCase):
         self.assertEqual(refused.error["code"], "sandbox_unavailable")
         self.assertIn(f"--state-dir '{self.states[0].path}'", refused.error["hint"])
         self.assertTrue(self.run_command(self.start("home", 0), "cat ~/file").endswith("\nkept\n"))
+
+    def test_a_purge_without_the_state_directory_says_that_no_home_was_there(self):
+        server = self.start("moved")
+        self.run_command(server, "echo kept >~/file")
+        server.close()
+        place = self.states[0].path
+        kept = place.rename(place.with_name(place.name + "-moved"))
+        self.addCleanup(shutil.rmtree, kept, ignore_errors=True)
+        status, text, _ = self.command_line("sessions", "kill", "moved", "--purge")
+        self.assertEqual((status, text), (0, "session moved has ended, and no home of it was found on this host\n"))
+        shutil.rmtree(place)
+        kept.rename(place)
+        self.assertTrue(self.run_command(self.start("moved"), "cat ~/file").endswith("kept\n"))
+        status, text, _ = self.command_line("sessions", "kill", "moved", "--purge")
+        self.assertEqual((status, text), (0, "session moved has ended, and its home is removed\n"))
 
     def test_without_redis_calls_go_on_and_new_sessions_are_refused(self):
         server = self.start("live")
@@ -134,7 +157,7 @@ class RedisTest(unittest.TestCase):
                 status, text, _ = self.command_line(*words, "--json")
                 told = json.loads(text)
                 self.assertEqual(status, 1, told)
-                self.assertIn("not known yet", told["reason"])
+                self.assertRegex(told["reason"], "the registry is new, .* not known yet")
                 self.assertTrue(0 < told["retry_after"] <= 5, told)
                 status, text, error = self.command_line(*words)
                 self.assertEqual(status, 1)
@@ -333,6 +356,47 @@ class RedisTest(unittest.TestCase):
         self.assertEqual((header.split()[-1], row.split()[-1]), ("HOST", "here"))
         (listed,) = json.loads(self.command_line("sessions", "list", "--json", state=1)[1])
         self.assertEqual(listed["host"], "here")
+        (home,) = self.states[0].path.glob("sessions/*/home")
+        self.assertIn(f"home on its host: {home}\n", self.command_line("sessions", "show", "apart", state=1)[1])
+
+    def test_what_another_host_hides_after_a_loss_is_named_and_comes_back(self):
+        """Nothing of berth ran on this host when the books were lost."""
+        server = self.start("hidden")
+        self.run_command(server, "echo first >~/file")
+        server.close()
+        self.redis.say("FLUSHALL")
+        there = self.start("hidden", 1, BERTH_SESSION_HOST="there")
+        self.run_command(there, "echo second >~/file")
+        (home,) = self.states[0].path.glob("sessions/*/home")
+        for words in (("list",), ("gc",)):
+            with self.subTest(words):
+                text, error = self.command_line("sessions", *words)[1:]
+                self.assertIn(f"session hidden has a home here too, {home}, and a machine that lives", text + error)
+                self.assertIn("they know the one on there, in ", text + error)
+                self.assertIn("`berth sessions adopt 'hidden' --session OTHER` there", text + error)
+        there.close()
+        adopted = self.command_line_at("there", "sessions", "adopt", "hidden", "--session", "other", "--end-machine")
+        self.assertEqual(adopted[0], 0, adopted)
+        self.assertNotIn("has a home here too", self.command_line("sessions", "list")[2])
+        self.assertTrue(self.run_command(self.start("hidden"), "cat ~/file").endswith("first\n"))
+        again = self.start("other", 1, BERTH_SESSION_HOST="there")
+        self.assertTrue(self.run_command(again, "cat ~/file").endswith("second\n"))
+
+    def test_a_home_that_was_given_away_comes_back_with_all_that_is_known_of_it(self):
+        server = self.start("given", BERTH_SESSION_SAVE_ON_END="out")
+        self.run_command(server, "mkdir out; echo kept >out/file")
+        server.close()
+        given = self.command_line("sessions", "adopt", "given", "--session", "taken", "--end-machine")
+        self.assertEqual(given[0], 0, given)
+        self.redis.say("FLUSHALL")
+        end = time.monotonic() + 20
+        while self.command_line("sessions", "list")[0] != 0:
+            self.assertLess(time.monotonic(), end)
+        (listed,) = json.loads(self.command_line("sessions", "list", "--json")[1])
+        self.assertEqual((listed["session"], listed["state"]), ("taken", "ended"))
+        status, text, _ = self.command_line("sessions", "kill", "taken", "--purge")
+        self.assertEqual(status, 0)
+        self.assertIn("1 file (5 bytes) is in the workspace at /sessions/taken", text)
 
     def test_the_books_can_be_listed_and_are_empty_after_a_purge(self):
         self.run_command(self.start("listed"), "true")

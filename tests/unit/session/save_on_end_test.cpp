@@ -350,6 +350,9 @@ TEST_SUITE("session/save_on_end")
         (void)collect();
         CHECK(told == std::vector<std::string>{"work: the disk is full", "work: it is on fire",
                                                "work: the disk is full"});
+        during = [](const std::string&) { throw Error(ErrorCode::internal, "it is wet"); };
+        CHECK(start()->kill_listed(key_hash(work), true, AtEnd::save).trouble == "it is wet");
+        CHECK(told.back() == "work: it is wet"); // by its name, however it was named
     }
 
     TEST_CASE_FIXTURE(Fixture, "an unnamed session's files wait for the next collection")

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -109,11 +110,23 @@ TEST_CASE_FIXTURE(Fixture, "what could not be saved is told, and is not purged")
     CHECK(told["purged"] == false);
     CHECK(told["saved"].is_null());
     CHECK(told["unsaved"] == "the disk is full");
-    CHECK(told["remedy"] == "make room");
+    CHECK(told["code"] == "backend_error");
+    CHECK(told["reason"] == "what session.save_on_end names could not be saved: the disk is full");
+    CHECK(told["remedy"].get<std::string>().starts_with("make room\nIts home is kept, "));
     CHECK(captured(STDOUT_FILENO, [&] {
               CHECK(kill(sessions, {work, "work"}, true, session::AtEnd::give_up) == 0);
           }) == "session work has ended, and its home is removed\n");
     CHECK(sessions.list().empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "of a home that is not there nobody hears that it was removed")
+{
+    (void)sessions.acquire(work);
+    REQUIRE(sessions.kill(work, false));
+    std::filesystem::remove_all(backend->find_home(session::key_hash(work)));
+    CHECK(captured(STDOUT_FILENO, [&] {
+              CHECK(kill(sessions, {work, "work"}, true, session::AtEnd::give_up) == 0);
+          }) == "session work has ended, and no home of it was found on this host\n");
 }
 
 TEST_CASE_FIXTURE(Fixture, "there has to be something to end")
