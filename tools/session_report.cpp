@@ -43,6 +43,15 @@ std::string unless_in_force(const std::vector<sandbox::Layer>& layers, std::stri
     return sandbox::is_missing(layers, name) ? " (not enforced here)" : "";
 }
 
+/// Which the host may cut.
+sandbox::Limits limits_in_force(const session::SessionFacts& facts,
+                                const SessionInfo::Machine& machine)
+{
+    auto limits = facts.limits;
+    limits.nofile = machine.info.open_files.value_or(limits.nofile);
+    return limits;
+}
+
 std::string limits_text(const sandbox::Limits& limits, const std::vector<sandbox::Layer>& layers,
                         const Settings* settings)
 {
@@ -170,8 +179,8 @@ std::string pause_line(const session::SessionFacts& facts, const protocol::InfoR
 }
 
 /// What the sandbox of the facts was made with, or is made with now.
-std::string made_with_text(const session::SessionFacts& facts,
-                           const std::vector<sandbox::Layer>& layers, const Settings* settings)
+std::string made_with_text(const session::SessionFacts& facts, const SessionInfo::Machine& machine,
+                           const Settings* settings)
 {
     const bool last = facts.machine == session::ToldMachine::last;
     std::string text;
@@ -180,12 +189,12 @@ std::string made_with_text(const session::SessionFacts& facts,
         const auto line = [&](std::string_view name, const std::string& value) {
             return value.empty() ? "" : indent + field(name, value);
         };
-        text = (last ? "its last sandbox had:\n" : "") +
-               line("network", std::string(sandbox::word_of(facts.network))) +
-               line("reaches", filter_text(facts)) +
-               line("template", visible(facts.template_name)) +
-               line("mounts", mounts_text(facts.mounts)) +
-               line("limits", limits_text(facts.limits, layers, settings));
+        text =
+            (last ? "its last sandbox had:\n" : "") +
+            line("network", std::string(sandbox::word_of(facts.network))) +
+            line("reaches", filter_text(facts)) + line("template", visible(facts.template_name)) +
+            line("mounts", mounts_text(facts.mounts)) +
+            line("limits", limits_text(limits_in_force(facts, machine), machine.layers, settings));
     }
     return settings != nullptr || facts.machine == session::ToldMachine::present
                ? text
@@ -228,7 +237,7 @@ json limits_data(const sandbox::Limits& limits, const std::vector<sandbox::Layer
 }
 
 void add_made_with(json& data, const session::SessionFacts& facts,
-                   const std::vector<sandbox::Layer>& layers, const Settings* settings)
+                   const SessionInfo::Machine& machine, const Settings* settings)
 {
     auto mounts = json::array();
     for (const auto& mount : facts.mounts) {
@@ -238,7 +247,7 @@ void add_made_with(json& data, const session::SessionFacts& facts,
         {"network", sandbox::word_of(facts.network)},
         {"template", utf8::sanitize(facts.template_name)},
         {"mounts", std::move(mounts)},
-        {"limits", limits_data(facts.limits, layers, settings)},
+        {"limits", limits_data(limits_in_force(facts, machine), machine.layers, settings)},
     });
     add_filter(data, facts);
     if (facts.on_disconnect) {
@@ -311,8 +320,7 @@ std::string session_text(const session::SessionFacts& facts, const SessionInfo::
            field("created", facts.created) + field("last used", facts.last_used) +
            field("lifetime", facts.why) + field("pause", pause_line(facts, machine.info)) +
            field("working directory", visible(machine.info.cwd)) +
-           field("home", visible(machine.info.home)) +
-           made_with_text(facts, machine.layers, settings) +
+           field("home", visible(machine.info.home)) + made_with_text(facts, machine, settings) +
            field("room in the home", quota_text(machine.info.quota)) +
            jobs_text(machine.info.jobs) + ended_jobs_text(machine.info.ended) +
            layers_text(machine.layers) +
@@ -348,7 +356,7 @@ json session_data(const session::SessionFacts& facts, const SessionInfo::Machine
         {"ended_jobs", ended_jobs_data(machine.info.ended)},
     };
     if (settings != nullptr || facts.machine != session::ToldMachine::unknown) {
-        add_made_with(data, facts, machine.layers, settings);
+        add_made_with(data, facts, machine, settings);
     }
     add_quota(data, machine.info.quota);
     return data;

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <utility>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace berth::guest {
@@ -346,6 +347,16 @@ void Commands::forget_readings() noexcept
     if (std::exchange(state_->order_at_rest, state_->last_order) != state_->last_order) {
         forget_limit_counts(state_->config);
     }
+}
+
+std::optional<std::uint64_t> Commands::open_files() const noexcept
+{
+    rlimit own{};
+    if (::getrlimit(RLIMIT_NOFILE, &own) != 0) {
+        return std::nullopt;
+    }
+    const std::uint64_t wanted = state_->config.limit_nofile;
+    return wanted == 0 ? own.rlim_max : std::min<std::uint64_t>(own.rlim_max, wanted);
 }
 
 std::vector<std::string> Commands::layers() const

@@ -141,6 +141,9 @@ class Commands {
     /// The same of jobs that somebody knows of who is here.
     [[nodiscard]] std::uint32_t forgotten_expected() const noexcept;
 
+    /// See protocol::InfoReply.
+    [[nodiscard]] std::optional<std::uint64_t> open_files() const noexcept;
+
     [[nodiscard]] std::vector<protocol::JobEntry> jobs() const;
 
     /// The last that did, oldest first.

@@ -21,25 +21,27 @@ std::vector<std::string> mounts_of(const protocol::GuestConfig& config)
 }
 
 /// `what`: without the numbers.
-Error exceeded(const std::string& what, std::uint64_t used, std::uint64_t limit)
+Error exceeded(const std::string& what, std::uint64_t used, std::uint64_t limit, bool by_kernel)
 {
-    return Error(Error(ErrorCode::quota_exceeded,
-                       what + " the home has " + std::to_string(used) + " of the " +
-                           std::to_string(limit) +
-                           " bytes that it may have (session.quota); nothing was written",
-                       "Delete what is not needed any more: du -xh -d 2 ~ | sort -h | tail shows "
-                       "what is large. /tmp does not count; what is to be kept may go to the "
-                       "workspace. The operator can raise session.quota.")
-                     .with_detail("used_bytes", std::to_string(used))
-                     .with_detail("limit_bytes", std::to_string(limit)));
+    return Error(
+        Error(ErrorCode::quota_exceeded,
+              what + " the home has " + std::to_string(used) + " of the " + std::to_string(limit) +
+                  " bytes that it may have (session.quota, kept by " +
+                  (by_kernel ? "the kernel" : "berth's own count") + "); nothing was written",
+              "Delete what is not needed any more: du -xh -d 2 ~ | sort -h | tail shows "
+              "what is large. /tmp does not count; what is to be kept may go to the "
+              "workspace. The operator can raise session.quota.")
+            .with_detail("used_bytes", std::to_string(used))
+            .with_detail("limit_bytes", std::to_string(limit))
+            .with_detail("enforced_by", by_kernel ? "kernel" : "accounting"));
 }
 
 Error no_room_for(std::string_view path, std::uint64_t more, std::uint64_t used,
-                  std::uint64_t limit)
+                  std::uint64_t limit, bool by_kernel)
 {
     return exceeded(visible(path) + " would need at least " + std::to_string(more) +
                         " bytes more, and",
-                    used, limit);
+                    used, limit, by_kernel);
 }
 
 } // namespace
@@ -197,7 +199,7 @@ void HomeQuota::reserve(std::string_view path, std::uint64_t more, std::uint64_t
         reserved_ += more;
         return;
     }
-    throw no_room_for(path, had + more, used - std::min(had, used), limit_);
+    throw no_room_for(path, had + more, used - std::min(had, used), limit_, false);
 }
 
 /// What is written already the kernel has in its number: nothing is kept in the books.
@@ -206,7 +208,7 @@ void HomeQuota::require_kernels(std::string_view path, std::uint64_t more)
     const auto room = ask_kernel();
     const auto used = room ? used_of(*room) : std::nullopt;
     if (used && *used + more > room->limit) {
-        throw no_room_for(path, more, *used, room->limit);
+        throw no_room_for(path, more, *used, room->limit, true);
     }
 }
 
@@ -228,7 +230,7 @@ Error HomeQuota::explain(const Error& error) const
     if (error.code() == ErrorCode::no_space && (!disk || disk->left <= room->left)) {
         return error;
     }
-    return exceeded(std::string(error.what()) + ":", room->used, room->limit);
+    return exceeded(std::string(error.what()) + ":", room->used, room->limit, true);
 }
 
 void HomeQuota::give_back(std::uint64_t reserved) noexcept

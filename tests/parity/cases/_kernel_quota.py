@@ -99,7 +99,7 @@ class KernelQuotaTest(quota.QuotaTest):
         self.assertEqual([entry["job_id"] for entry in self.call("session_info").data["jobs"]], [job])
         # Nothing was deleted, and the session goes on: who makes room may work.
         error = self.refused("quota_exceeded", "write_file", path="note", content="x" * MEBIBYTE).error
-        self.assertEqual(error["details"]["limit_bytes"], LIMIT)
+        self.assertEqual((error["details"]["limit_bytes"], error["details"]["enforced_by"]), (LIMIT, "kernel"))
         self.assertIn("used_bytes", error["details"])
         self.assertEqual(self.output("ls; rm large"), "large\n")
         self.call("write_file", path="note", content="x" * MEBIBYTE)

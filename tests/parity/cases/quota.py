@@ -29,7 +29,8 @@ class QuotaTest(ParityTest):
             error = self.refused("quota_exceeded", "write_file", path=path, mode=mode,
                                  content="x" * 5 * MEBIBYTE).error
             self.assertIn("session.quota", error["message"])
-            self.assertEqual(error["details"]["limit_bytes"], LIMIT)
+            self.assertEqual((error["details"]["limit_bytes"], error["details"]["enforced_by"]),
+                             (LIMIT, self.enforced_by))
         self.refused("quota_exceeded", "edit_file", path="sum",
                      edits=[{"old_text": "data", "new_text": "y" * 5 * MEBIBYTE}])
         self.assertEqual(self.output("sha256sum -c sum && ls"), "data: OK\ndata\nsum\n")

@@ -128,3 +128,19 @@ TEST_CASE("what the last server's leaving does to a pause is told beside it")
     machine.info.pause->paused = true;
     CHECK(line(protocol::OnDisconnect::kill).find("leaves") == std::string::npos);
 }
+
+TEST_CASE("open files are told as the machine has them, which the host may have cut")
+{
+    session::SessionFacts facts;
+    facts.state = "running";
+    facts.machine = session::ToldMachine::present;
+    facts.limits.nofile = 1'048'576;
+    SessionInfo::Machine machine;
+    const auto told = [&] {
+        return session_data(facts, machine, nullptr).at("limits").at("open_files").get<int>();
+    };
+    CHECK(told() == 1'048'576); // an earlier guest does not say
+    machine.info.open_files = 20'000;
+    CHECK(told() == 20'000);
+    CHECK(session_text(facts, machine, nullptr).find(", 20,000 open files, ") != std::string::npos);
+}

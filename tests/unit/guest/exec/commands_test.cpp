@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -112,6 +113,18 @@ TEST_CASE("limits of the configuration are those of the command")
         config.limit_fsize = 4096;
     });
     CHECK(guest.run("ulimit -Hn; ulimit -Sn; ulimit -f").reply.out.head == "123\n123\n4\n");
+    CHECK(guest.commands->open_files() == 123);
+}
+
+TEST_CASE("of more open files than the guest may have, what it may have is told and given")
+{
+    rlimit own{};
+    REQUIRE(::getrlimit(RLIMIT_NOFILE, &own) == 0);
+    Guest guest(Mode::subreaper, [&](protocol::GuestConfig& config) {
+        config.limit_nofile = std::uint64_t{own.rlim_max} + 1;
+    });
+    CHECK(guest.run("ulimit -Hn").reply.out.head == std::to_string(own.rlim_max) + "\n");
+    CHECK(guest.commands->open_files() == own.rlim_max);
 }
 
 TEST_CASE("signals and exit codes")
