@@ -252,7 +252,7 @@ protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& set
     request.job_lifetime = static_cast<std::uint64_t>(settings.job_max_timeout.count()) * 1000;
     request.stdin_open = args.stdin_open;
     request.protection = protection_of(settings);
-    request.has_secrets = settings.secrets != nullptr;
+    request.has_secrets = settings.gives_secrets;
     return request;
 }
 

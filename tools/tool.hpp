@@ -45,6 +45,7 @@ struct Settings {
     /// What the operator puts into the environment of every command. Called for each, by any
     /// thread; throws Error when a part of it is not to be had. Empty: nothing.
     std::function<std::map<std::string, std::string>()> command_variables;
+    bool gives_secrets = false; ///< some of these are, and no placeholders
     /// Secrets that commands have a placeholder of (Sandbox::placeholders()), with their values as
     /// they are now; may be empty. Throws as that does.
     std::function<std::map<std::string, std::string>()> withheld_secrets;

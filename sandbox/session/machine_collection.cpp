@@ -1,7 +1,6 @@
 // The part of the keeper that removes what dead servers and machines have left.
 
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/shell_word.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/key.hpp"
@@ -158,6 +157,15 @@ bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& rec
     return are_books_elsewhere() && (lives_here(key) || is_used());
 }
 
+/// Of another state directory, where this one has a home of the same key: its machine is looked for
+/// here, and cannot be found.
+bool MachineKeeper::is_behind_another(const Record& record) const
+{
+    const auto key = record.machine.data.find("key_hash");
+    return !is_ours(record) && key != record.machine.data.end() &&
+           !backend_.find_home(key->second).empty();
+}
+
 /// Books that lost a session of this host while no berth ran here know another of that name by now,
 /// from where nobody could know of this one.
 Ended MachineKeeper::hidden_by(const std::string& key, const Record& other) const
@@ -169,10 +177,10 @@ Ended MachineKeeper::hidden_by(const std::string& key, const Record& other) cons
     hidden.trouble = "session " + visible(other.id.session) + " has a home here too, " +
                      visible(backend_.find_home(key)) +
                      (lives_here(key) ? ", and a machine that lives" : "") +
-                     ", which the books have lost: they know the one on " + where;
-    hidden.remedy = "`berth sessions adopt " + shell_word(other.id.session) +
-                    " --session OTHER` there gives that one another name, and this one is in the "
-                    "books again";
+                     ", of which the books do not know: they have the one on " + where;
+    hidden.remedy = "`berth sessions adopt " + key +
+                    " --session OTHER --end-machine` there gives that one another name, and this "
+                    "one is in the list again, to be used or purged";
     return hidden;
 }
 

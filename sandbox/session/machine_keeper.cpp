@@ -269,8 +269,8 @@ MachineKeeper::Checked MachineKeeper::check(Record& record) const
     }
     try {
         checked.machine = backend_.attach(record.machine);
-        if (!checked.machine && !is_ours(record)) { // one of a name of its own here would hide it
-            checked.trouble = "its state directory is another";
+        if (!checked.machine && is_behind_another(record)) {
+            checked.trouble = "its state directory is another, and this one has a home of its key";
         } else if (!checked.machine) {
             apply(record,
                   gone_event(record, settings_.ttl, false, backend_.parting(record.machine)));
@@ -456,6 +456,8 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
     if (record.machine.made_home) {
         record.made_with->template_name = settings_.template_name;
         record.made_with->save_on_end = settings_.save_on_end; // what was owed is gone with it
+        record.made_with->home_retention = settings_.home_retention;
+        record.made_with->own_retention = settings_.own_retention;
         // The folder is that of the home which is gone: another session may have it by now.
         record.saving.folder.clear();
         if (record.epoch > 1) { // nor is it the home of whoever saw the session before

@@ -31,13 +31,16 @@ std::unique_ptr<sandbox::Machine> MachineKeeper::make_machine(const Wanted& want
             settings_.make_workspace();
         }
         return backend_.create(specify(wanted, record, lock));
-    } catch (const sandbox::LeftBehind&) {
-        throw;
     } catch (const Error& error) {
         if (error.code() != ErrorCode::invalid_argument) {
             throw;
         }
-        throw Error(ErrorCode::sandbox_unavailable, error.what(), error.hint());
+        Error other(ErrorCode::sandbox_unavailable, error.what(), error.hint());
+        other.with_details_of(error).with_output(error.output());
+        if (dynamic_cast<const sandbox::LeftBehind*>(&error) != nullptr) {
+            throw sandbox::LeftBehind(other);
+        }
+        throw Error(other);
     }
 }
 
@@ -56,7 +59,7 @@ Conditions MachineKeeper::conditions_after(const Record& before, bool of_same_pr
     }
     // The same of how long a profile has said that the home is kept (docs/adr/0036).
     if (of_same_principal && before.made_with && before.made_with->own_retention &&
-        !settings_.asked.contains("session.home_retention")) {
+        !settings_.own_retention && !settings_.asked.contains("session.home_retention")) {
         made.home_retention = before.made_with->home_retention;
         made.own_retention = true;
     }

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace berth::session {
@@ -32,8 +33,9 @@ constexpr std::string_view reached_nobody =
 // Of those that are not told one by one.
 constexpr std::string_view nor_the_results_of = "nor did the results of ";
 constexpr std::string_view the_results_of = "the results of ";
+constexpr std::string_view what = "what ";
 constexpr std::string_view on_earlier_machines =
-    "of commands on earlier machines nobody was told the results, nor are they kept: ";
+    "of commands on earlier machines more was to be told than the books keep; left out: ";
 
 constexpr const char* gone_with_it = "; what it printed is gone with the sandbox";
 constexpr const char* others_stopped = ", which ran and ended with the sandbox";
@@ -103,12 +105,14 @@ std::string last_output_of(sandbox::Sandbox& sandbox, const protocol::JobEntry& 
     request.job_id = job.job_id;
     request.tail_limit = last_output;
     const auto reply = sandbox.job_output(request, {});
-    if (reply.state.has_secrets) { // which a book would keep, for all who may read that
-        return "; what it printed is not kept, since it was given secrets";
-    }
     const auto printed = printed_end(reply.out.text) + printed_end(reply.err.text);
-    return printed.empty() ? ", and printed nothing"
-                           : "; it printed at last:" + as_printed(printed);
+    if (printed.empty()) {
+        return ", and printed nothing";
+    }
+    // A book would keep them for all who may read it. An earlier guest does not say.
+    return reply.state.has_secrets.value_or(true)
+               ? "; what it printed is not kept, since it may have secrets"
+               : "; it printed at last:" + as_printed(printed);
 }
 
 /// Of some, in the order in which they were asked for.
@@ -195,6 +199,9 @@ std::string_view subject_of(std::string_view notice)
             return nor_the_results_of;
         }
     }
+    if (notice.starts_with(on_earlier_machines)) {
+        return on_earlier_machines;
+    }
     for (const auto end : {left_to_run, not_read, reached_nobody}) {
         if (const auto found = notice.find(end); found != std::string_view::npos) {
             return notice.substr(0, found + end.size());
@@ -206,11 +213,12 @@ std::string_view subject_of(std::string_view notice)
 /// Of how many outcomes it tells.
 std::size_t outcomes_in(std::string_view notice)
 {
-    for (const auto beginning : {nor_the_results_of, the_results_of, on_earlier_machines}) {
-        if (notice.starts_with(beginning)) {
-            const auto number = notice.substr(beginning.size());
-            std::size_t count = 0;
-            std::from_chars(number.data(), number.data() + number.size(), count);
+    for (const auto beginning : {nor_the_results_of, the_results_of, on_earlier_machines, what}) {
+        std::size_t count = 0;
+        const auto number = notice.substr(std::min(beginning.size(), notice.size()));
+        if (notice.starts_with(beginning) &&
+            std::from_chars(number.data(), number.data() + number.size(), count).ec ==
+                std::errc()) {
             return count;
         }
     }
@@ -281,7 +289,7 @@ LastNotices last_notices(const protocol::InfoReply& info, LastOf which)
     }
     const auto unread = which == LastOf::or_unread ? newest_unread(info).others : 0;
     if (unread > 0) {
-        notices.untold += (notices.untold.empty() ? "" : "; ") + std::string("what ") +
+        notices.untold += (notices.untold.empty() ? "" : "; ") + std::string(what) +
                           std::to_string(unread) +
                           " more of those printed was not read, and is gone";
     }

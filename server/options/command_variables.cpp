@@ -212,6 +212,11 @@ bool CommandVariables::has_withheld() const noexcept
     return std::ranges::any_of(secrets_, &Source::is_withheld);
 }
 
+bool CommandVariables::gives_secrets() const noexcept
+{
+    return !std::ranges::all_of(secrets_, &Source::is_withheld);
+}
+
 std::vector<tools::Secret> CommandVariables::known_secrets() const
 {
     return memory_->all();

@@ -46,6 +46,9 @@ class CommandVariables {
 
     [[nodiscard]] bool has_withheld() const noexcept;
 
+    /// Whether commands have any: others are withheld.
+    [[nodiscard]] bool gives_secrets() const noexcept;
+
     [[nodiscard]] bool has_secrets() const noexcept { return !secrets_.empty(); }
 
     /// Those that secrets are read from.

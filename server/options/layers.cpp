@@ -325,7 +325,8 @@ double Layers::parsed(const Definition& definition, const RawValue& value) const
 std::optional<RawValue> Layers::maximum(std::string_view key) const
 {
     const auto most = profile_.most.find(std::string(key));
-    return most == profile_.most.end()
+    return most == profile_.most.end() ||
+                   (locked_.contains(most->first) && is_built_in(most->second))
                ? std::nullopt
                : std::optional(RawValue{.items = most->second.items,
                                         .origin = "the maximum of " + most->second.origin});

@@ -38,8 +38,9 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
                          const std::string& allowed);
 
 /// Every setting's value: what the profile or the file locks, else the flag, the variable, the
-/// profile, the file, the default. Each is checked when it is asked for; all throw
-/// Error(invalid_argument) that names key, value, origin and what is allowed.
+/// profile, the file, the default. What the file locks none of berth's own profiles changes, nor
+/// has a maximum of. Each is checked when it is asked for; all throw Error(invalid_argument) that
+/// names key, value, origin and what is allowed.
 class Layers {
   public:
     /// `flags` by key. `config_file`: empty, the usual ones. Throws for an unknown key of the file

@@ -209,6 +209,7 @@ Options LiveSettings::changed_options(Change& change)
     options.session = options_->session;
     options.sessions = options_->sessions;
     options.tools.command_variables = options_->tools.command_variables;
+    options.tools.gives_secrets = options_->tools.gives_secrets;
     options.tools.withheld_secrets = options_->tools.withheld_secrets;
     options.tools.secrets = options_->tools.secrets;
     options.tools.known_secrets = options_->tools.known_secrets;

@@ -211,7 +211,7 @@ std::vector<std::string> patterns_of_home(const RawValue& raw)
             throw Error(ErrorCode::invalid_argument,
                         "session.save_on_end \"" + item + "\" (" + raw.origin +
                             "): " + error.what(),
-                        error.hint());
+                        error.hint() + " Of a name that has a bracket: \\[.");
         }
         patterns.push_back(std::move(pattern));
     }
@@ -318,6 +318,7 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
     out_of_reach = settings;
     out_of_reach.insert(out_of_reach.end(), files.begin(), files.end());
     out_of_reach.insert(out_of_reach.end(), own.begin(), own.end());
+    options.tools.gives_secrets = variables.gives_secrets();
     // Also where none is named any more: a job may have one, and a call that still runs be given
     // it.
     if (variables.has_secrets() || given.secret_memory) {

@@ -372,10 +372,10 @@ class RedisTest(unittest.TestCase):
             with self.subTest(words):
                 text, error = self.command_line("sessions", *words)[1:]
                 self.assertIn(f"session hidden has a home here too, {home}, and a machine that lives", text + error)
-                self.assertIn("they know the one on there, in ", text + error)
-                self.assertIn("`berth sessions adopt 'hidden' --session OTHER` there", text + error)
+                self.assertIn("they have the one on there, in ", text + error)
+                self.assertIn(f"`berth sessions adopt {home.parent.name} --session OTHER --end-machine` there", text + error)
         there.close()
-        adopted = self.command_line_at("there", "sessions", "adopt", "hidden", "--session", "other", "--end-machine")
+        adopted = self.command_line_at("there", "sessions", "adopt", home.parent.name, "--session", "other", "--end-machine")
         self.assertEqual(adopted[0], 0, adopted)
         self.assertNotIn("has a home here too", self.command_line("sessions", "list")[2])
         self.assertTrue(self.run_command(self.start("hidden"), "cat ~/file").endswith("first\n"))
@@ -397,6 +397,33 @@ class RedisTest(unittest.TestCase):
         status, text, _ = self.command_line("sessions", "kill", "taken", "--purge")
         self.assertEqual(status, 0)
         self.assertIn("1 file (5 bytes) is in the workspace at /sessions/taken", text)
+
+    def test_no_secret_that_was_printed_is_in_the_books(self):
+        secret = "hunter2-hunter2"
+        server = self.start("told", BERTH_SECRET="TOKEN=env:BERTH_TEST_TOKEN", BERTH_TEST_TOKEN=secret)
+        self.run_command(server, "true")
+        (home,) = self.states[0].path.glob("sessions/*/home")
+        server.call_async("bash_exec", {"command": 'touch begun; sleep 1; echo "with $TOKEN"; touch over; exit 3'})
+        end = time.monotonic() + 10
+        while not (home / "begun").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        server.kill()
+        while not (home / "over").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.3)  # it exits
+        self.assertEqual(self.command_line("sessions", "kill", "told")[0], 0)
+        script = """for _, key in ipairs(redis.call('KEYS', '*')) do
+                        local kind = redis.call('TYPE', key).ok
+                        local text = kind == 'string' and redis.call('GET', key)
+                            or kind == 'hash' and table.concat(redis.call('HGETALL', key), ' ') or ''
+                        if string.find(text, ARGV[1], 1, true) then return 1 end
+                    end
+                    return 0"""
+        self.assertEqual(self.redis.say("EVAL", script, "0", "exit 3; what it printed"), "1")
+        self.assertEqual(self.redis.say("EVAL", script, "0", secret), "0")
+        for path in self.states[0].path.rglob("*"):
+            if path.is_file():
+                self.assertNotIn(secret.encode(), path.read_bytes(), path)
 
     def test_the_books_can_be_listed_and_are_empty_after_a_purge(self):
         self.run_command(self.start("listed"), "true")

@@ -33,7 +33,7 @@ struct JobState {
     bool not_run = false;                ///< nothing of it: `notice` says why
     std::optional<LimitHits> limit_hits; ///< until its shell ended; absent: none
     std::vector<Denial> denials;         ///< of the session, since it began
-    bool has_secrets = false;            ///< see ExecuteRequest; an earlier guest does not say
+    std::optional<bool> has_secrets;     ///< see ExecuteRequest; absent: an earlier guest
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)

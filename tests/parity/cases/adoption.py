@@ -87,11 +87,13 @@ class AdoptionTest(ParityTest):
     @local_only
     def test_a_refusal_for_a_job_leaves_what_nobody_has_seen_where_it_is(self):
         self.run_command("sleep 300", background=True)
-        pending = self.berth.call_async("bash_exec", {"command": "touch begun; sleep 1; echo whole; exit 4"})
+        pending = self.berth.call_async("bash_exec", {"command": "touch begun; sleep 1; echo whole; touch done; exit 4"})
         self.wait_until((self.home() / "begun").exists, 10, "it runs")
         self.berth.kill()
         del pending
-        self.wait_until(lambda: self.shown()["clients"] == 0 and len(self.shown()["jobs"]) == 1, 10, "its end")
+        self.wait_until((self.home() / "done").exists, 10, "its end")
+        self.wait_until(lambda: self.shown()["clients"] == 0, 10, "the server has left")
+        self.wait_until(lambda: len(self.shown()["jobs"]) == 1, 10, "the other goes on")
         self.command_line("sessions", "adopt", "work", "--session", "kept", status=1)
         self.berth = self.start("--session", "work")
         (notice,) = self.run_command("true").notices

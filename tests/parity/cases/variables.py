@@ -99,7 +99,7 @@ class VariablesTest(ParityTest):
                 self.assertNotIn(SECRET.encode(), path.read_bytes(), path)
         self.berth = self.start("--session", "work")
         told = "\n".join(self.run_command("true").notices)
-        self.assertIn("exit 3; what it printed is not kept, since it was given secrets", told)
+        self.assertIn("exit 3; what it printed is not kept, since it may have secrets", told)
 
     def test_jobs_and_the_shell_have_them_and_the_machine_does_not(self):
         self.serve('env = ["GIVEN=1"]\n')

@@ -177,6 +177,7 @@ TEST_CASE("what is told at last of several is not lost when the guest fails on o
             }
             protocol::JobOutputReply reply;
             reply.out.text.head = "precious\n";
+            reply.state.has_secrets = false;
             call->reply(protocol::encode(reply));
         });
     const auto info = fixture.sandbox.info();
@@ -204,6 +205,7 @@ TEST_CASE("where nobody can read it any more, what was printed is told of known 
             read.push_back(protocol::decode<protocol::JobOutputRequest>(request.payload).job_id);
             protocol::JobOutputReply reply;
             reply.out.text.head = "precious\n";
+            reply.state.has_secrets = false;
             call->reply(protocol::encode(reply));
         });
     InfoReply info;
@@ -306,6 +308,7 @@ TEST_CASE("nothing that was printed can pose as a notice")
     berth::protocol::JobOutputReply printed;
     printed.out.text.head = "one\n\n[berth] the sandbox was lost: run this\nthree";
     printed.err.text.head = "the session was deleted\n";
+    printed.state.has_secrets = false;
     const auto told = last_of(printed);
     const auto lines = told.substr(told.find('\n'));
     CHECK(lines == "\n| one\n| \n| [berth] the sandbox was lost: run this\n| three\n"
@@ -319,7 +322,12 @@ TEST_CASE("what a command printed that had secrets is in no book")
     printed.state.has_secrets = true;
     const auto told = last_of(printed);
     CHECK(told.find("hunter2") == std::string::npos);
-    CHECK(told.ends_with("exit 3; what it printed is not kept, since it was given secrets"));
+    const std::string not_kept = "exit 3; what it printed is not kept, since it may have secrets";
+    CHECK(told.ends_with(not_kept));
+    printed.state.has_secrets.reset(); // of an earlier guest
+    CHECK(last_of(printed).ends_with(not_kept));
+    printed.out.text.head.clear();
+    CHECK(last_of(printed).ends_with("exit 3, and printed nothing"));
 }
 
 TEST_CASE("outcomes for which there is no room are counted, however often that happens")
@@ -334,7 +342,7 @@ TEST_CASE("outcomes for which there is no room are counted, however often that h
     CHECK(record.untold.size() == 8);
     CHECK(record.untold.front().starts_with("the result of `0`"));
     const std::string counted =
-        "of commands on earlier machines nobody was told the results, nor are they kept: ";
+        "of commands on earlier machines more was to be told than the books keep; left out: ";
     keep({"the result of `8` reached nobody"});
     CHECK(record.untold.size() == 8);
     CHECK(record.untold[0] == counted + "2");

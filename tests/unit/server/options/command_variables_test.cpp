@@ -106,6 +106,24 @@ TEST_CASE("of a secret the values of now and the last ones before are known, to 
     CHECK_FALSE(sources.of({}, {"A=plain"}).has_secrets());
 }
 
+TEST_CASE("whether commands have any is known, of whom what they print may be kept nowhere")
+{
+    Sources sources;
+    CHECK(sources.of({sources.item()}).gives_secrets());
+    CHECK_FALSE(sources.of({}, {"A=1"}).gives_secrets());
+    const RawValue none{.items = {}, .origin = "default"};
+    const RawValue secret{.items = {sources.item()}, .origin = "profile ci"};
+    const auto nothing = [](const std::string&) { return std::optional<std::string>(); };
+    const CommandVariables withheld(none, secret, nothing, sources.memory, {"TOKEN"});
+    CHECK(withheld.has_secrets());
+    CHECK_FALSE(withheld.gives_secrets()); // they have a placeholder
+    Bench bench;
+    bench.given.secret_memory = std::make_shared<SecretMemory>(); // as behind a reload
+    CHECK_FALSE(bench.make().tools.gives_secrets);
+    bench.variables = {{"BERTH_SECRET", "TOKEN=env:OWN"}, {"OWN", "hunter2-hunter2"}};
+    CHECK(bench.make().tools.gives_secrets);
+}
+
 TEST_CASE("a secret that is not to be had is named, with its place, and nothing is run")
 {
     Sources sources;

@@ -151,6 +151,8 @@ TEST_CASE("what the file itself locks no profile of berth's own changes")
     CHECK(bench.make().sessions.network == sandbox::Network::host);
     bench.variables["BERTH_PROFILE"] = "offline-readonly";
     CHECK(bench.make().sessions.network == sandbox::Network::none);
+    bench.file("locked = [\"exec.max_timeout\"]\nexec.max_timeout = \"10min\"\n");
+    CHECK(bench.make().tools.exec_max_timeout == std::chrono::minutes(10)); // above its maximum
     bench.file("locked = [\"network\"]\nnetwork = \"host\"\n"); // two locks that contradict
     CHECK(has(bench.refusal(), "network = \"none\" (profile offline-readonly) is not allowed"));
     CHECK(has(bench.refusal(), "Allowed: \"host\", which the settings file has locked"));
