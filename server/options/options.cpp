@@ -319,8 +319,7 @@ void add_variables(Options& options, const Layers& layers, const Given& given,
     out_of_reach.insert(out_of_reach.end(), files.begin(), files.end());
     out_of_reach.insert(out_of_reach.end(), own.begin(), own.end());
     options.tools.gives_secrets = variables.gives_secrets();
-    // Also where none is named any more: a job may have one, and a call that still runs be given
-    // it.
+    // Also where none is named any more: a job may have one, or a call that still runs.
     if (variables.has_secrets() || given.secret_memory) {
         options.tools.secrets = [variables, files, places] {
             try {

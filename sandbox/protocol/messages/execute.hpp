@@ -52,12 +52,11 @@ struct ExecuteRequest {
     /// the command. Where the connection ends without, nobody has seen how the command ended: the
     /// guest keeps its outcome as that of a job.
     bool acknowledge = false;
+    bool has_secrets = false; ///< in its environment: what it prints is kept in no book
     /// What the command prints is told in events (PrintedTail), the first one so long after the
     /// start, each so long after the one before. 0: never.
     std::uint64_t progress = 0;
     std::optional<Protection> protection; ///< changes of which files are told; absent: of none
-    /// Of its environment: what it prints may have some, and is kept in no book.
-    bool has_secrets = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
