@@ -165,7 +165,7 @@ class OutcomesTest(ParityTest):
         self.assertEqual(len(notices), 4, notices)
         self.assertIn("`" + command, notices[0])
         self.assertIn("exit 4; it printed at last:", notices[0])
-        self.assertEqual(notices[1], "printed")
+        self.assertEqual(notices[1], "| printed")
         self.assertIn("sleep 300`", notices[2])
         self.assertIn("was ended with the sandbox", notices[2])
         self.assertIn("it was ended on request", notices[3])
