@@ -88,6 +88,18 @@ std::optional<Record> MachineKeeper::copy_of(const std::string& key) const
     return record;
 }
 
+/// Books that came back as they were a while ago say that it runs, and its host has kept how it was
+/// ended since, with what nobody was told of. True: `record` is that now.
+bool MachineKeeper::take_end_kept_here(const std::string& key, Record& record) const
+{
+    auto kept = are_books_elsewhere() ? copy_of(key) : std::nullopt;
+    if (!kept || !has_no_machine(*kept) || kept->machine.generation != record.machine.generation) {
+        return false;
+    }
+    record = *std::move(kept);
+    return true;
+}
+
 /// Without the home it is what a purge that was cut off has left.
 bool MachineKeeper::has_copy(const std::string& key) const
 {

@@ -4,6 +4,7 @@
 #include "sandbox/base/visible.hpp"
 #include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/key.hpp"
+#include "sandbox/session/machine_end.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
 #include <algorithm>
@@ -155,6 +156,32 @@ bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& rec
                (backend_.ends_machines() || !is_unused_for(record, settings_.ttl));
     };
     return are_books_elsewhere() && (lives_here(key) || is_used());
+}
+
+MachineKeeper::Checked MachineKeeper::check(Record& record) const
+{
+    Checked checked;
+    if (record.state != State::running || record.machine.backend != backend_.name() ||
+        is_elsewhere(settings_.place, record)) {
+        return checked;
+    }
+    try {
+        checked.machine = backend_.attach(record.machine);
+        const auto key = record.machine.data.find("key_hash");
+        const bool has_key = key != record.machine.data.end();
+        if (checked.machine || (has_key && take_end_kept_here(key->second, record))) {
+            return checked;
+        }
+        if (is_behind_another(record)) {
+            checked.trouble = "its state directory is another, and this one has a home of its key";
+        } else {
+            apply(record,
+                  gone_event(record, settings_.ttl, false, backend_.parting(record.machine)));
+        }
+    } catch (const std::exception& error) { // cannot be told now: the books stand
+        checked.trouble = error.what();
+    }
+    return checked;
 }
 
 /// Of another state directory, where this one has a home of the same key: its machine is looked for

@@ -260,27 +260,6 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     return obtained;
 }
 
-MachineKeeper::Checked MachineKeeper::check(Record& record) const
-{
-    Checked checked;
-    if (record.state != State::running || record.machine.backend != backend_.name() ||
-        is_elsewhere(settings_.place, record)) {
-        return checked;
-    }
-    try {
-        checked.machine = backend_.attach(record.machine);
-        if (!checked.machine && is_behind_another(record)) {
-            checked.trouble = "its state directory is another, and this one has a home of its key";
-        } else if (!checked.machine) {
-            apply(record,
-                  gone_event(record, settings_.ttl, false, backend_.parting(record.machine)));
-        }
-    } catch (const std::exception& error) { // cannot be told now: the books stand
-        checked.trouble = error.what();
-    }
-    return checked;
-}
-
 /// Whatever is left of a machine that does not answer any more is removed, and its record says what
 /// became of it.
 void MachineKeeper::settle(const std::string& key, Record& record, bool attended,
@@ -290,7 +269,7 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
         destroy(any_of(key, record), false, lock);
         record.saving.begun = false;
     }
-    if (record.state == State::running) {
+    if (record.state == State::running && !take_end_kept_here(key, record)) {
         apply(record,
               gone_event(record, settings_.ttl, attended, backend_.parting(record.machine)));
         keep_noted_words(record, backend_);

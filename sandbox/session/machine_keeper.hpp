@@ -318,6 +318,7 @@ class MachineKeeper {
     void keep_machine_here(const std::string& key, const Record& record) const;
     void renew_machine_here(const std::string& key, const Record& record) const noexcept;
     [[nodiscard]] std::optional<Record> copy_of(const std::string& key) const;
+    [[nodiscard]] bool take_end_kept_here(const std::string& key, Record& record) const;
     [[nodiscard]] bool has_copy(const std::string& key) const;
     [[nodiscard]] Untold::Teller claim_telling(const std::string& key, const Untold& taken,
                                                bool& others_tell) const;

@@ -233,6 +233,23 @@ TEST_SUITE("session/host_evidence")
         CHECK(has_home());
     }
 
+    TEST_CASE_FIXTURE(Fixture,
+                      "how a machine ended that an old record calls running its host knows")
+    {
+        (void)start()->acquire(work);
+        (void)redis.say({"SAVE"});
+        REQUIRE(start()->kill(work, false));
+        restore();
+        const auto manager = start();
+        (void)manager->list();
+        (void)redis.say({"DEL", redis_keys::settling});
+        CHECK(manager->facts(work).state == "ended");
+        CHECK(manager->facts(work).why.find("it was ended on request") != std::string::npos);
+        const auto notices = manager->acquire(work).notices;
+        REQUIRE(notices.size() == 1);
+        CHECK(notices[0].find("it was ended on request") != std::string::npos);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "an old record of a creation ends no later machine")
     {
         (void)start()->acquire(work);
