@@ -239,8 +239,8 @@ protocol::ExecuteRequest BashExec::request(const Args& args, const Settings& set
     if (settings.command_variables) {
         request.environment = settings.command_variables();
     }
-    for (const auto& [name, value] : args.env) {
-        request.environment.insert_or_assign(name, value);
+    for (const auto& [variable, value] : args.env) {
+        request.environment.insert_or_assign(variable, value);
     }
     request.input = args.input;
     request.head_limit = kept * head_percent / 100;
@@ -264,10 +264,10 @@ Result BashExec::run(Context& context, const Args& args)
     context.time = std::chrono::milliseconds(asked.background ? 0 : asked.timeout);
     sandbox::Receipt receipt;
     const auto reply = with_sandbox(context, [&](sandbox::Sandbox& sandbox) {
-        for (const auto& [name, placeholder] :
+        for (const auto& [variable, placeholder] :
              sandbox.placeholders(context.settings.withheld_secrets)) {
-            if (!args.env.contains(name)) { // whoever calls may say another value
-                asked.environment.insert_or_assign(name, placeholder);
+            if (!args.env.contains(variable)) { // whoever calls may say another value
+                asked.environment.insert_or_assign(variable, placeholder);
             }
         }
         try {

@@ -6,6 +6,7 @@
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/machine_end.hpp"
 #include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/record_state.hpp"
 
 #include <algorithm>
 #include <exception>
