@@ -1,6 +1,7 @@
 #include "sandbox/base/glob_pattern.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/npos.hpp"
 
 #include <algorithm>
 #include <string>
@@ -33,15 +34,15 @@ std::size_t step(std::string_view text, std::size_t at)
     }
     if (text[at] == '[') {
         const std::size_t end = set_end(text, at);
-        return end == std::string_view::npos ? at + 1 : end;
+        return end == npos ? at + 1 : end;
     }
     return at + 1;
 }
 
 struct Group {
-    std::size_t begin = std::string_view::npos; ///< of '{'
-    std::size_t end = std::string_view::npos;   ///< after '}'
-    std::vector<std::size_t> separators;        ///< '{', the commas, '}'
+    std::size_t begin = npos;            ///< of '{'
+    std::size_t end = npos;              ///< after '}'
+    std::vector<std::size_t> separators; ///< '{', the commas, '}'
 };
 
 /// The first group of the outermost level.
@@ -84,7 +85,7 @@ Group find_group(std::string_view text)
 void expand_into(const std::string& text, std::vector<std::string>& out, std::size_t& work)
 {
     const Group group = find_group(text);
-    if (group.begin == std::string_view::npos) {
+    if (group.begin == npos) {
         // An attacker's {a,b}{a,b}{a,b}... would otherwise double with every group.
         if (out.size() == max_alternatives || out.size() * text.size() > max_expanded) {
             refuse_expansion("its braces stand for more than " + std::to_string(max_alternatives) +
@@ -111,11 +112,11 @@ std::size_t component_end(std::string_view path, std::size_t at) noexcept
     return std::min(path.find('/', at), path.size());
 }
 
-/// The begin of the component after the one at `at`, std::string_view::npos at the end.
+/// The begin of the component after the one at `at`, npos at the end.
 std::size_t next_component(std::string_view path, std::size_t at) noexcept
 {
     const std::size_t slash = path.find('/', at);
-    return slash == std::string_view::npos ? std::string_view::npos : slash + 1;
+    return slash == npos ? npos : slash + 1;
 }
 
 template <class Components>
@@ -123,27 +124,27 @@ bool match_components(const Components& components, std::string_view path) noexc
 {
     std::size_t index = 0;
     std::size_t at = 0;
-    std::size_t retry_index = std::string_view::npos;
+    std::size_t retry_index = npos;
     std::size_t retry_at = 0;
     for (;;) {
         if (index == components.size()) {
-            if (at == std::string_view::npos) {
+            if (at == npos) {
                 return true;
             }
         } else if (!components[index]) {
             if (index + 1 == components.size()) {
-                return at != std::string_view::npos;
+                return at != npos;
             }
             retry_index = ++index;
             retry_at = at;
             continue;
-        } else if (at != std::string_view::npos &&
+        } else if (at != npos &&
                    components[index]->matches(path.substr(at, component_end(path, at) - at))) {
             at = next_component(path, at);
             ++index;
             continue;
         }
-        if (retry_index == std::string_view::npos || retry_at == std::string_view::npos) {
+        if (retry_index == npos || retry_at == npos) {
             return false;
         }
         retry_at = next_component(path, retry_at);
@@ -157,7 +158,7 @@ bool may_lead_to(const Components& components, std::string_view directory) noexc
 {
     std::size_t at = 0;
     for (const auto& component : components) {
-        if (!component || at == std::string_view::npos) {
+        if (!component || at == npos) {
             return true;
         }
         if (!component->matches(directory.substr(at, component_end(directory, at) - at))) {
@@ -181,8 +182,8 @@ std::vector<std::string> expand_braces(std::string_view pattern)
 void GlobPattern::add_alternative(std::string_view text, Options options)
 {
     Alternative alternative;
-    alternative.base_name = !options.anchored && text.find('/') == std::string_view::npos;
-    for (std::size_t at = 0; at != std::string_view::npos;) {
+    alternative.base_name = !options.anchored && text.find('/') == npos;
+    for (std::size_t at = 0; at != npos;) {
         const std::size_t end = component_end(text, at);
         const std::string_view component = text.substr(at, end - at);
         if (component == "**") {
@@ -201,8 +202,7 @@ void GlobPattern::add_alternative(std::string_view text, Options options)
 
 GlobPattern GlobPattern::compile(std::string_view pattern, Options options)
 {
-    if (pattern.empty() || pattern.size() > max_pattern ||
-        pattern.find('\0') != std::string_view::npos) {
+    if (pattern.empty() || pattern.size() > max_pattern || pattern.find('\0') != npos) {
         throw Error(ErrorCode::invalid_argument,
                     "bad glob pattern: it is empty, longer than " + std::to_string(max_pattern) +
                         " bytes, or has a NUL byte in it",

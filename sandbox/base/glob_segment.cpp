@@ -1,6 +1,7 @@
 #include "sandbox/base/glob_segment.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/npos.hpp"
 #include "sandbox/base/utf8.hpp"
 
 #include <algorithm>
@@ -89,7 +90,7 @@ std::size_t set_end(std::string_view text, std::size_t at) noexcept
             next += text[next] == '\\' ? 2U : 1U;
         }
     }
-    return std::string_view::npos;
+    return npos;
 }
 
 void GlobSegment::add_text(std::string_view text)
@@ -103,7 +104,7 @@ void GlobSegment::add_text(std::string_view text)
 std::size_t GlobSegment::add_set(std::string_view text, std::size_t at, std::size_t offset)
 {
     const std::size_t end = set_end(text, at);
-    if (end == std::string_view::npos) {
+    if (end == npos) {
         throw bad_pattern("'[' is never closed", offset + at);
     }
     Token token{.kind = Kind::set, .text = {}, .ranges = {}};
@@ -177,10 +178,10 @@ GlobSegment GlobSegment::compile(std::string_view text, std::size_t offset, Glob
 std::size_t GlobSegment::match_one(const Token& token, std::string_view rest) const noexcept
 {
     if (token.kind == Kind::text) {
-        return rest.starts_with(token.text) ? token.text.size() : std::string_view::npos;
+        return rest.starts_with(token.text) ? token.text.size() : npos;
     }
     if (rest.empty()) {
-        return std::string_view::npos;
+        return npos;
     }
     if (token.kind == Kind::set) {
         const std::uint32_t value = number_of_first(rest, unit_);
@@ -188,7 +189,7 @@ std::size_t GlobSegment::match_one(const Token& token, std::string_view rest) co
             return value >= range.first && value <= range.second;
         });
         if (inside == token.negated) {
-            return std::string_view::npos;
+            return npos;
         }
     }
     return size_of_first(rest, unit_);
@@ -200,7 +201,7 @@ bool GlobSegment::matches(std::string_view name) const noexcept
 {
     std::size_t token = 0;
     std::size_t at = 0;
-    std::size_t retry_token = std::string_view::npos;
+    std::size_t retry_token = npos;
     std::size_t retry_at = 0;
     for (;;) {
         if (token == tokens_.size()) {
@@ -215,12 +216,12 @@ bool GlobSegment::matches(std::string_view name) const noexcept
             }
             continue;
         } else if (const std::size_t used = match_one(tokens_[token], name.substr(at));
-                   used != std::string_view::npos) {
+                   used != npos) {
             at += used;
             ++token;
             continue;
         }
-        if (retry_token == std::string_view::npos || retry_at >= name.size()) {
+        if (retry_token == npos || retry_at >= name.size()) {
             return false;
         }
         retry_at += size_of_first(name.substr(retry_at), unit_);

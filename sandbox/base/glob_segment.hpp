@@ -50,8 +50,7 @@ class GlobSegment {
     GlobUnit unit_ = GlobUnit::character;
 };
 
-/// The position after the `[...]` that begins at `at`; std::string_view::npos when it is not
-/// closed.
+/// The position after the `[...]` that begins at `at`; npos when it is not closed.
 [[nodiscard]] std::size_t set_end(std::string_view text, std::size_t at) noexcept;
 
 } // namespace berth

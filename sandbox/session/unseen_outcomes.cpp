@@ -33,7 +33,7 @@ constexpr std::string_view reached_nobody =
 // Of those that are not told one by one.
 constexpr std::string_view nor_the_results_of = "nor did the results of ";
 constexpr std::string_view the_results_of = "the results of ";
-constexpr std::string_view what = "what ";
+constexpr std::string_view more_unread = "what "; // and how many
 constexpr std::string_view on_earlier_machines =
     "of commands on earlier machines more was to be told than the books keep; left out: ";
 
@@ -213,7 +213,8 @@ std::string_view subject_of(std::string_view notice)
 /// Of how many outcomes it tells.
 std::size_t outcomes_in(std::string_view notice)
 {
-    for (const auto beginning : {nor_the_results_of, the_results_of, on_earlier_machines, what}) {
+    for (const auto beginning :
+         {nor_the_results_of, the_results_of, on_earlier_machines, more_unread}) {
         std::size_t count = 0;
         const auto number = notice.substr(std::min(beginning.size(), notice.size()));
         if (notice.starts_with(beginning) &&
@@ -289,7 +290,7 @@ LastNotices last_notices(const protocol::InfoReply& info, LastOf which)
     }
     const auto unread = which == LastOf::or_unread ? newest_unread(info).others : 0;
     if (unread > 0) {
-        notices.untold += (notices.untold.empty() ? "" : "; ") + std::string(what) +
+        notices.untold += (notices.untold.empty() ? "" : "; ") + std::string(more_unread) +
                           std::to_string(unread) +
                           " more of those printed was not read, and is gone";
     }

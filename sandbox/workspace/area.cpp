@@ -19,8 +19,6 @@
 namespace berth::workspace {
 namespace {
 
-constexpr int directory_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
-
 void lock(int fd, int operation, std::chrono::milliseconds patience)
 {
     bool locked = false;
@@ -117,7 +115,7 @@ Area open_area(const std::string& root, const std::string& principal)
 
 UniqueFd open_folder(int directory, const std::string& name) noexcept
 {
-    return UniqueFd(::openat(directory, name.c_str(), directory_flags));
+    return open_subdirectory(directory, name.c_str());
 }
 
 AreaLock::AreaLock(const Area& area, Mode mode, std::chrono::milliseconds patience)

@@ -16,8 +16,6 @@
 namespace berth::workspace {
 namespace {
 
-constexpr int folder_flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
-
 /// What the kernel calls `path` when the root is a descriptor.
 const char* relative(const std::string& path)
 {
@@ -103,7 +101,7 @@ void prune(int root, std::string folder) noexcept
 
 bool remove_hollow(int dirfd, const std::string& name)
 {
-    const UniqueFd folder(::openat(dirfd, name.c_str(), folder_flags));
+    const UniqueFd folder = open_subdirectory(dirfd, name.c_str());
     if (folder) {
         for (const auto& below : directory_names(folder.get())) {
             if (!remove_hollow(folder.get(), below)) {

@@ -75,6 +75,16 @@ bool is_unlimited(const Definition& definition, double value)
     return value == 0 && definition.least == 0;
 }
 
+/// `where`: the settings file says that it is locked. `whose`: the value that is kept.
+[[noreturn]] void refuse_locked(const Definition& definition, const RawValue& value,
+                                const RawValue& kept, const std::string& where,
+                                const std::string& whose = {})
+{
+    refuse(definition, value,
+           '"' + joined(kept.items, ",") + '"' + whose + ", which the settings file has locked (" +
+               where + ')');
+}
+
 void check_keys(const std::map<std::string, RawValue>& values)
 {
     for (const auto& [key, value] : values) {
@@ -212,9 +222,7 @@ const RawValue* Layers::profile_value(const std::string& key, const RawValue* of
     }
     const auto& definition = *find_definition(key);
     if (!locked_by(key).empty() && !is_same(definition, found->second, *of_file)) {
-        refuse(definition, found->second,
-               '"' + joined(of_file->items, ",") + "\", which the settings file has locked (" +
-                   lock->second + ')');
+        refuse_locked(definition, found->second, *of_file, lock->second);
     }
     return nullptr;
 }
@@ -245,10 +253,8 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
                                  : of_profile != nullptr ? of_profile
                                                          : &of_file->second;
         if (kept != nullptr && !is_same(definition, *asked, *kept)) {
-            refuse(definition, *asked,
-                   '"' + joined(kept->items, ",") + '"' +
-                       (of_profile != nullptr ? " of " + kept->origin : std::string()) +
-                       ", which the settings file has locked (" + lock->second + ')');
+            refuse_locked(definition, *asked, *kept, lock->second,
+                          of_profile != nullptr ? " of " + kept->origin : std::string());
         }
         return *asked;
     }

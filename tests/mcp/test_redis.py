@@ -33,17 +33,10 @@ class RedisTest(unittest.TestCase):
         return self.stack.enter_context(Berth("--session", session, "--registry", self.redis.url,
                                               state=self.states[state], env=variables))
 
-    def command_line(self, *arguments, state=0, registry=None):
+    def command_line(self, *arguments, state=0, registry=None, **variables):
         done = subprocess.run([binary_path(), *arguments, "--state-dir", str(self.states[state].path),
                                "--registry", registry or self.redis.url], text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
-        return done.returncode, done.stdout, done.stderr
-
-    def command_line_at(self, host, *arguments):
-        done = subprocess.run([binary_path(), *arguments, "--state-dir", str(self.states[1].path),
-                               "--registry", self.redis.url], text=True, stdin=subprocess.DEVNULL,
-                              env={**os.environ, "BERTH_SESSION_HOST": host}, capture_output=True,
-                              timeout=60, check=False)
+                              env={**os.environ, **variables}, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def run_command(self, berth, command):
@@ -375,7 +368,8 @@ class RedisTest(unittest.TestCase):
                 self.assertIn("they have the one on there, in ", text + error)
                 self.assertIn(f"`berth sessions adopt {home.parent.name} --session OTHER --end-machine` there", text + error)
         there.close()
-        adopted = self.command_line_at("there", "sessions", "adopt", home.parent.name, "--session", "other", "--end-machine")
+        adopted = self.command_line("sessions", "adopt", home.parent.name, "--session", "other",
+                                    "--end-machine", state=1, BERTH_SESSION_HOST="there")
         self.assertEqual(adopted[0], 0, adopted)
         self.assertNotIn("has a home here too", self.command_line("sessions", "list")[2])
         self.assertTrue(self.run_command(self.start("hidden"), "cat ~/file").endswith("first\n"))

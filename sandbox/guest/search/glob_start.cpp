@@ -2,7 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/glob_pattern.hpp"
-#include "sandbox/guest/search/npos.hpp"
+#include "sandbox/base/npos.hpp"
 
 #include <algorithm>
 #include <array>

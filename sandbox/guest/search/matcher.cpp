@@ -1,10 +1,10 @@
 #include "sandbox/guest/search/matcher.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/npos.hpp"
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/guest/search/block_reader.hpp"
 #include "sandbox/guest/search/newline_patterns.hpp"
-#include "sandbox/guest/search/npos.hpp"
 #include "sandbox/guest/search/required_literals.hpp"
 
 #include <re2/re2.h>

@@ -1,6 +1,6 @@
 #include "sandbox/guest/search/newline_patterns.hpp"
 
-#include "sandbox/guest/search/npos.hpp"
+#include "sandbox/base/npos.hpp"
 
 #include <re2/re2.h>
 

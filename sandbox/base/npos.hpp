@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <string_view>
 
-namespace berth::guest::search {
+namespace berth {
 
 inline constexpr std::size_t npos = std::string_view::npos;
 
-} // namespace berth::guest::search
+} // namespace berth
