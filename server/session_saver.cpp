@@ -18,16 +18,15 @@ namespace berth::server {
 namespace {
 
 /// The name of the session's folder: a component of a path, readable, and no other session's of the
-/// same principal. `~` is in no coded name.
+/// same principal.
 std::string folder_name(const session::Leaving& leaving)
 {
     constexpr std::size_t longest = 180; // of 255, with what comes behind it
-    constexpr std::size_t shown_key = 16;
     const auto& id = leaving.id;
     auto name = as_component(id.session);
     const bool is_usual = leaving.key == session::key_hash({id.principal, id.session, {}});
     if (!is_usual || name.size() > longest) {
-        name = name.substr(0, longest) + '~' + leaving.key.substr(0, shown_key);
+        name = name.substr(0, longest) + key_tail(leaving.key);
     }
     return name;
 }

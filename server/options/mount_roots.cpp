@@ -70,14 +70,13 @@ std::size_t name_size(const std::string& path, std::size_t at)
 /// no sandbox of its own.
 std::string tail_of(const session::SessionId& id)
 {
-    constexpr std::size_t shown_key = 16;
-    return id.key.empty() ? std::string() : '~' + session::key_hash(id).substr(0, shown_key);
+    return id.key.empty() ? std::string() : key_tail(session::key_hash(id));
 }
 
 struct Variable {
     std::string_view name;
     std::string_view value;
-    std::string tail; ///< behind the coded value, in which there is no `~`
+    std::string tail; ///< behind the coded value
 };
 
 std::string expanded(const RawValue& templ, const session::SessionId& id,

@@ -128,6 +128,12 @@ std::string as_component(std::string_view value)
     return coded;
 }
 
+std::string key_tail(std::string_view key)
+{
+    constexpr std::size_t shown_key = 16;
+    return '~' + std::string(key.substr(0, shown_key));
+}
+
 sandbox::Mount parse_mount(const std::string& text, const std::string& origin)
 {
     std::string rest = text;

@@ -30,6 +30,10 @@ namespace berth::server {
 /// sessions have one folder, and none has a folder above.
 [[nodiscard]] std::string as_component(std::string_view value);
 
+/// Behind a name of that kind, in which there is no `~`, where a session's key makes several of it:
+/// `~` and the key's beginning.
+[[nodiscard]] std::string key_tail(std::string_view key);
+
 /// Takes HOST:TARGET[:ro|rw] apart. HOST becomes absolute and need not exist. Throws
 /// Error(invalid_argument): a part is missing, or TARGET is not absolute.
 [[nodiscard]] sandbox::Mount parse_mount(const std::string& text, const std::string& origin);
