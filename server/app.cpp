@@ -190,7 +190,9 @@ Observers observers_of(const std::shared_ptr<AuditLog>& audit)
     };
     const auto audit = open_audit_log(options);
     if (options.http.is_wanted()) {
-        const http::Making making{.given = line.given,
+        auto given = line.given;
+        given.makes_nothing_yet = true;
+        const http::Making making{.given = std::move(given),
                                   .options = std::make_shared<const Options>(std::move(options)),
                                   .backend = backend,
                                   .composition = composition,

@@ -4,6 +4,18 @@
 
 namespace berth::server::http {
 
+/// Until when a home is kept is told by what is in force, not by what was.
+void OperatorBooks::follow(Books& books, const std::string& backend)
+{
+    auto now = settings_.options();
+    if (now != books.changed_to) {
+        books.sessions.change(backend == making_.options->backend
+                                  ? now->sessions
+                                  : maker_.options_on(backend).sessions);
+        books.changed_to = std::move(now);
+    }
+}
+
 Books& OperatorBooks::of(const std::string& backend)
 {
     const auto name = backend.empty() ? making_.options->backend : backend;
@@ -22,6 +34,7 @@ Books& OperatorBooks::of(const std::string& backend)
             throw;
         }
     }
+    follow(*known, name);
     return *known;
 }
 

@@ -1,19 +1,54 @@
 #include "server/http/tenant_maker.hpp"
 
 #include "server/application.hpp"
-#include "server/options/live_settings.hpp"
+#include "server/options/profiles.hpp"
 
 #include <utility>
 
 namespace berth::server::http {
 
-Given TenantMaker::given_of(const Caller& caller, const std::string& session) const
+namespace {
+
+/// A session whose record is in the books of one folder and whose home is in another would have
+/// lost its files once the server was started anew.
+RawValues kept_of(const Options& options)
+{
+    RawValues kept;
+    for (const auto& [key, value] : options.written) {
+        if (!is_of_profiles(key) && !is_live(key)) {
+            kept.emplace(key, value);
+        }
+    }
+    return kept;
+}
+
+} // namespace
+
+TenantMaker::TenantMaker(const Making& making, LiveSettings& settings, Observers observers)
+    : making_(making), settings_(settings), kept_(kept_of(*making.options)),
+      observers_(std::move(observers))
+{
+}
+
+/// Not as the file is now: while it is being written it says nothing, which is not to forbid
+/// nothing.
+Given TenantMaker::server_given() const
 {
     auto given = making_.given;
-    given.is_server = false; // its session is this one, whatever the environment says
+    given.is_server = false; // its session is the caller's, whatever the environment says
+    given.file = settings_.options()->file;
+    given.kept = kept_;
+    return given;
+}
+
+Given TenantMaker::given_of(const Caller& caller, const std::string& session) const
+{
+    auto given = server_given();
     given.session = session;
+    given.kept.erase("principal");
     given.values["principal"] = {{caller.principal}, caller.origin};
     for (const auto& [key, value] : caller.settings) {
+        given.kept.erase(key);
         given.values[key] = {{value}, caller.origin};
     }
     return given;
@@ -49,8 +84,7 @@ std::unique_ptr<Application> TenantMaker::make(const Caller& caller, const std::
 
 Options TenantMaker::options_on(const std::string& backend) const
 {
-    auto given = making_.given;
-    given.is_server = false;
+    auto given = server_given();
     given.only_looks = true;
     given.values["backend"] = {{backend}, "asked by an operator"};
     return make_options(given, process_environment());

@@ -3,6 +3,7 @@
 #include "server/application.hpp"
 #include "server/http/caller.hpp"
 #include "server/http/serve_http.hpp"
+#include "server/options/live_settings.hpp"
 
 #include <map>
 #include <memory>
@@ -11,15 +12,13 @@
 
 namespace berth::server::http {
 
-/// Makes what serves one session of one caller, by the settings of the server and of that caller.
-/// Thread-safe.
+/// Makes what serves one session of one caller, by the settings of the server and of that caller:
+/// the settings file as it was last right and whole, but where things are and whose they are as the
+/// server was started. Thread-safe.
 class TenantMaker {
   public:
-    /// `observers`: see Application.
-    explicit TenantMaker(const Making& making, Observers observers = {})
-        : making_(making), observers_(std::move(observers))
-    {
-    }
+    /// `settings`: of the server itself. `observers`: see Application.
+    TenantMaker(const Making& making, LiveSettings& settings, Observers observers = {});
 
     /// Throws Error.
     [[nodiscard]] std::unique_ptr<Application> make(const Caller& caller,
@@ -36,9 +35,12 @@ class TenantMaker {
     [[nodiscard]] std::shared_ptr<sandbox::Backend> backend_of(const Options& options);
 
   private:
+    [[nodiscard]] Given server_given() const;
     [[nodiscard]] Given given_of(const Caller& caller, const std::string& session) const;
 
     const Making& making_;
+    LiveSettings& settings_;
+    const RawValues kept_; ///< for Given::kept
     const Observers observers_;
     std::mutex mutex_; ///< guards backends_
     std::map<std::string, std::shared_ptr<sandbox::Backend>> backends_;

@@ -105,11 +105,21 @@ void take_key(Caller& caller, std::string& hash, const std::string& key, const R
 TokenFile::TokenFile(std::string path, std::shared_ptr<Accounts> accounts, Check check,
                      Told changed)
     : file_(std::move(path), "the token file ", std::move(changed)), check_(std::move(check)),
-      accounts_(std::move(accounts)), entries_(read())
+      accounts_(std::move(accounts)), entries_(read({}))
 {
 }
 
-std::shared_ptr<const TokenFile::Entries> TokenFile::read()
+bool TokenFile::is_known(const Entries& known, const std::string& hash, const Caller& caller)
+{
+    return std::ranges::any_of(known, [&](const Entry& entry) {
+        return entry.hash == hash && entry.caller->principal == caller.principal &&
+               entry.caller->settings == caller.settings;
+    });
+}
+
+/// An entry of `known` is not checked anew: a profile that has gone since would keep a token that
+/// is taken out of the file valid. Its sessions say so themselves.
+std::shared_ptr<const TokenFile::Entries> TokenFile::read(const Entries& known)
 {
     file_.require_unwritable();
 
@@ -139,7 +149,9 @@ std::shared_ptr<const TokenFile::Entries> TokenFile::read()
         }
         draft.caller.account = accounts_->of(draft.caller.principal);
         draft.caller.origin = file_.path() + ", tokens." + name;
-        check_(draft.caller);
+        if (!is_known(known, draft.hash, draft.caller)) {
+            check_(draft.caller);
+        }
         entries->push_back({draft.hash, std::make_shared<const Caller>(std::move(draft.caller))});
     }
     return entries;
@@ -151,7 +163,7 @@ std::shared_ptr<const Caller> TokenFile::find(std::string_view token)
     {
         const std::lock_guard lock(mutex_);
         file_.look([this] {
-            entries_ = read();
+            entries_ = read(*entries_);
             return std::string();
         });
         entries = entries_;

@@ -39,7 +39,9 @@ class TokenFile {
 
     using Entries = std::vector<Entry>;
 
-    [[nodiscard]] std::shared_ptr<const Entries> read();
+    [[nodiscard]] static bool is_known(const Entries& known, const std::string& hash,
+                                       const Caller& caller);
+    [[nodiscard]] std::shared_ptr<const Entries> read(const Entries& known);
 
     std::mutex mutex_; ///< guards what follows
     TrustFile file_;

@@ -39,17 +39,32 @@ void TrustFile::look(const Read& read)
     looked_ = now;
     switch (watch_.look(path_)) {
     case FileWatch::State::same:
+        if (!refused_.empty()) {
+            read_again(read);
+        }
         return;
     case FileWatch::State::gone:
+        refused_.clear(); // nothing is left to be tried
         changed_("it is gone; what it said holds until it is there again");
         return;
     case FileWatch::State::changed:
-        break;
+        refused_.clear(); // of another state
+        read_again(read);
     }
+}
+
+void TrustFile::read_again(const Read& read)
+{
+    std::string told;
+    const auto known = std::exchange(refused_, {});
     try {
-        changed_(read());
+        told = read();
     } catch (const std::exception& error) {
-        changed_(error.what());
+        refused_ = error.what();
+        told = refused_;
+    }
+    if (refused_.empty() || refused_ != known) {
+        changed_(told);
     }
 }
 

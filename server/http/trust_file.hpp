@@ -10,10 +10,11 @@ namespace berth::server::http {
 
 /// A file by which a server knows who may call: whoever writes to it lets in whom he likes, as whom
 /// he likes. Looked at again when it has changed, at most once a second; one that is wrong or gone
-/// changes nothing. Not thread-safe.
+/// changes nothing, and is read again until it is right: what was wrong may have been elsewhere.
+/// Not thread-safe.
 class TrustFile {
   public:
-    /// Told once for each state of the file, with what is wrong; empty: it holds.
+    /// Told once for each state of the file and each reason, with what is wrong; empty: it holds.
     using Told = std::function<void(const std::string& error)>;
     /// Takes what the file says, and returns what is to be told of it; throws, having changed
     /// nothing, what is wrong.
@@ -31,10 +32,13 @@ class TrustFile {
     void look(const Read& read);
 
   private:
+    void read_again(const Read& read);
+
     const std::string path_;
     const std::string what_;
     const Told changed_;
     FileWatch watch_;
+    std::string refused_; ///< why nothing of the file as it is holds; empty: it does
     std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
 };
 

@@ -22,9 +22,10 @@ session::Settings collector_settings(const Making& making)
 
 } // namespace
 
-Upkeep::Upkeep(const Making& making, LegacySessions& sessions)
-    : backend_(*making.backend), manager_(collector_settings(making), making.backend),
-      sessions_(sessions), thread_([this](const std::stop_token& stop) { run(stop); })
+Upkeep::Upkeep(const Making& making, LiveSettings& settings, LegacySessions& sessions)
+    : backend_(*making.backend), settings_(settings),
+      manager_(collector_settings(making), making.backend), sessions_(sessions),
+      thread_([this](const std::stop_token& stop) { run(stop); })
 {
 }
 
@@ -39,6 +40,8 @@ void Upkeep::run(const std::stop_token& stop)
     std::unique_lock lock(mutex_);
     auto collects = Clock::now();
     while (!stop.stop_requested()) {
+        // Also while nobody calls: what was right for a moment holds, whatever follows it.
+        manager_.change(settings_.options()->sessions);
         if (Clock::now() >= collects) {
             // Sooner where a machine may still come: one that nobody uses costs.
             collects = Clock::now() + late_.next(collect(stop)).value_or(collect_interval);

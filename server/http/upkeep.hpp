@@ -4,6 +4,7 @@
 #include "sandbox/session/session_manager.hpp"
 #include "server/http/legacy_sessions.hpp"
 #include "server/http/serve_http.hpp"
+#include "server/options/live_settings.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -19,7 +20,8 @@ namespace berth::server::http {
 /// sessions of older clients that went without a word.
 class Upkeep {
   public:
-    Upkeep(const Making& making, LegacySessions& sessions);
+    /// `settings`: of the server, as they are by the time that it clears up.
+    Upkeep(const Making& making, LiveSettings& settings, LegacySessions& sessions);
     ~Upkeep();
     Upkeep(const Upkeep&) = delete;
     Upkeep& operator=(const Upkeep&) = delete;
@@ -36,6 +38,7 @@ class Upkeep {
     [[nodiscard]] std::size_t collect(const std::stop_token& stop);
 
     sandbox::Backend& backend_;
+    LiveSettings& settings_;
     session::SessionManager manager_;
     LegacySessions& sessions_;
     session::LatePace late_;

@@ -6,6 +6,7 @@
 #include "server/options/values.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -75,14 +76,29 @@ bool is_unlimited(const Definition& definition, double value)
     return value == 0 && definition.least == 0;
 }
 
+/// Of what may have a password or a secret in it, mistyped or not, nothing is quoted: a refusal
+/// goes to logs, and to whoever gave another value.
+bool is_quotable(const Definition& definition)
+{
+    constexpr std::array<std::string_view, 4> unspoken{"env", "filter.secret", "registry",
+                                                       "secret"};
+    return std::ranges::find(unspoken, definition.key) == unspoken.end();
+}
+
+std::string quoted(const Definition& definition, const RawValue& value)
+{
+    return is_quotable(definition) ? '"' + joined(value.items, ",") + '"'
+                                   : "what " + value.origin + " says";
+}
+
 /// `where`: the settings file says that it is locked. `whose`: the value that is kept.
 [[noreturn]] void refuse_locked(const Definition& definition, const RawValue& value,
                                 const RawValue& kept, const std::string& where,
                                 const std::string& whose = {})
 {
     refuse(definition, value,
-           '"' + joined(kept.items, ",") + '"' + whose + ", which the settings file has locked (" +
-               where + ')');
+           quoted(definition, kept) + whose + ", which the settings file has locked (" + where +
+               ')');
 }
 
 void check_keys(const std::map<std::string, RawValue>& values)
@@ -163,8 +179,9 @@ std::string settings_file(const std::string& given, const Environment& environme
                          const std::string& allowed)
 {
     throw Error(ErrorCode::invalid_argument,
-                std::string(definition.key) + " = \"" + joined(value.items, ",") + "\" (" +
-                    value.origin + ") is not allowed",
+                std::string(definition.key) +
+                    (is_quotable(definition) ? " = " + quoted(definition, value) : std::string()) +
+                    " (" + value.origin + ") is not allowed",
                 "Allowed: " + allowed + '.');
 }
 
@@ -176,28 +193,31 @@ std::vector<std::string> settings_files(const std::string& given, const Environm
                                             : default_config_files(environment);
 }
 
-Layers::Layers(const std::map<std::string, RawValue>& flags, const std::string& config_file,
-               const Environment& environment, const std::map<std::string, RawValue>& kept)
+RawValues read_settings(const std::string& given, const Environment& environment)
 {
-    const auto value_of = [&](const Definition& definition,
-                              const std::map<std::string, RawValue>& from_file) {
+    const auto file = settings_file(given, environment);
+    return file.empty() ? RawValues() : read_toml(file);
+}
+
+Layers::Layers(const RawValues& flags, RawValues from_file, const Environment& environment,
+               const RawValues& kept)
+{
+    const auto value_of = [&](const Definition& definition) {
         const auto found = kept.find(std::string(definition.key));
         return found != kept.end() ? found->second
                                    : pick(definition, flags, environment, from_file);
     };
-    const auto file = settings_file(config_file, environment);
-    auto from_file = file.empty() ? std::map<std::string, RawValue>() : read_toml(file);
     const Profiles profiles(take_profiles(from_file));
     locked_ = take_locked(from_file);
     check_keys(from_file);
     const auto& selection = *find_definition("profile");
-    const auto selected = value_of(selection, from_file);
+    const auto selected = value_of(selection);
     if (selected.items.size() != 1) {
         refuse(selection, selected, "one name");
     }
     profile_ = profiles.resolve(selected);
     for (const auto& definition : definitions()) {
-        values_[definition.key] = value_of(definition, from_file);
+        values_[definition.key] = value_of(definition);
     }
     values_["profile"].items = {profile_.name};
     // What nobody uses there costs as what is used.
@@ -221,7 +241,7 @@ const RawValue* Layers::profile_value(const std::string& key, const RawValue* of
         return &found->second;
     }
     const auto& definition = *find_definition(key);
-    if (!locked_by(key).empty() && !is_same(definition, found->second, *of_file)) {
+    if (!locking_profile(key).empty() && !is_same(definition, found->second, *of_file)) {
         refuse_locked(definition, found->second, *of_file, lock->second);
     }
     return nullptr;
@@ -240,11 +260,10 @@ RawValue Layers::pick(const Definition& definition, const std::map<std::string, 
         if (!asked) {
             return *of_profile;
         }
-        if (const auto by = locked_by(key);
+        if (const auto by = locking_profile(key);
             !by.empty() && !is_same(definition, *asked, *of_profile)) {
             refuse(definition, *asked,
-                   '"' + joined(of_profile->items, ",") + "\", which profile " + by +
-                       " has locked");
+                   quoted(definition, *of_profile) + ", which profile " + by + " has locked");
         }
     }
     if (asked) {
@@ -288,6 +307,15 @@ std::optional<double> Layers::beside_profile(std::string_view key) const
 }
 
 std::string Layers::locked_by(const std::string& key) const
+{
+    if (const auto profile = locking_profile(key); !profile.empty()) {
+        return "profile " + profile;
+    }
+    const auto found = locked_.find(key);
+    return found == locked_.end() ? "" : "the settings file (" + found->second + ')';
+}
+
+std::string Layers::locking_profile(const std::string& key) const
 {
     const auto found = profile_.locked.find(key);
     return found == profile_.locked.end() ? "" : found->second;

@@ -29,6 +29,9 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
 /// none.
 [[nodiscard]] std::string settings_file(const std::string& given, const Environment& environment);
 
+/// What it says; nothing where there is none. Throws Error(invalid_argument), see read_toml().
+[[nodiscard]] RawValues read_settings(const std::string& given, const Environment& environment);
+
 /// Every file that could be that one, now or once it is there.
 [[nodiscard]] std::vector<std::string> settings_files(const std::string& given,
                                                       const Environment& environment);
@@ -43,12 +46,12 @@ using Environment = std::function<std::optional<std::string>(const std::string&)
 /// names key, value, origin and what is allowed.
 class Layers {
   public:
-    /// `flags` by key. `config_file`: empty, the usual ones. Throws for an unknown key of the file
-    /// (it names the nearest), an unknown profile, and a setting that the profile or the file locks
-    /// and a flag or variable would change.
+    /// `flags` by key. `from_file`: see read_settings(). Throws for an unknown key of the file (it
+    /// names the nearest), an unknown profile, and a setting that the profile or the file locks and
+    /// a flag or variable would change.
     /// `kept`: by key, what they are whatever is said now.
-    Layers(const std::map<std::string, RawValue>& flags, const std::string& config_file,
-           const Environment& environment, const std::map<std::string, RawValue>& kept = {});
+    Layers(const RawValues& flags, RawValues from_file, const Environment& environment,
+           const RawValues& kept = {});
 
     [[nodiscard]] const RawValue& raw(std::string_view key) const { return values_.at(key); }
 
@@ -94,8 +97,8 @@ class Layers {
     /// As number(), as it would be without the profile; nothing where that is the default.
     [[nodiscard]] std::optional<double> beside_profile(std::string_view key) const;
 
-    /// The profile that has locked it, so that no flag or variable changes it: the one in force or
-    /// one that it extends, whoever of them says the value. Empty: it is not locked.
+    /// Who has locked it, in words, so that no flag or variable changes it: the profile in force or
+    /// one that it extends, whoever of them says the value; else the file. Empty: nobody.
     [[nodiscard]] std::string locked_by(const std::string& key) const;
 
     [[nodiscard]] std::vector<Setting> settings() const;
@@ -107,6 +110,7 @@ class Layers {
                                 const std::map<std::string, RawValue>& from_file) const;
     [[nodiscard]] const RawValue* profile_value(const std::string& key,
                                                 const RawValue* of_file) const;
+    [[nodiscard]] std::string locking_profile(const std::string& key) const;
     [[nodiscard]] bool is_said_by_profile(std::string_view key) const;
     [[nodiscard]] double parsed(const Definition& definition, const RawValue& value) const;
     [[nodiscard]] std::optional<RawValue> maximum(std::string_view key) const;

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::chrono::seconds look_interval{1};
 
+/// What an operator insists on may take a while to look at.
+constexpr std::chrono::seconds retry_interval{5};
+
 /// What a call takes from tools::Settings.
 constexpr std::array<std::string_view, 19> of_tools{
     "edit.max_file",
@@ -83,11 +86,6 @@ bool is_of(const Keys& keys, std::string_view key)
     return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-bool is_live(std::string_view key)
-{
-    return is_of(of_tools, key) || is_of(of_machines, key);
-}
-
 std::map<std::string, std::string> values_of(const Options& options)
 {
     std::map<std::string, std::string> values;
@@ -131,6 +129,11 @@ void append(std::string& list, const std::string& key)
 
 } // namespace
 
+bool is_live(std::string_view key)
+{
+    return is_of(of_tools, key) || is_of(of_machines, key);
+}
+
 LiveSettings::LiveSettings(Given given, Environment environment, const Options& options,
                            Told changed, Check check)
     : given_(std::move(given)), environment_(std::move(environment)), changed_(std::move(changed)),
@@ -138,6 +141,7 @@ LiveSettings::LiveSettings(Given given, Environment environment, const Options& 
       said_(values_of(options)), looked_(std::chrono::steady_clock::now())
 {
     given_.secret_memory = options.secret_memory;
+    given_.file = nullptr; // it is read from now on
     for (const auto& [key, value] : options.written) {
         if (!is_live(key)) {
             given_.kept.emplace(key, value);
@@ -160,8 +164,12 @@ void LiveSettings::look()
     const auto path = settings_file(given_.config_file, environment_);
     switch (watch_.look(path)) {
     case FileWatch::State::same:
+        if (is_due_again()) {
+            read_again(path);
+        }
         return;
     case FileWatch::State::gone:
+        refused_.clear(); // nothing is left to be tried
         changed_({.file = path,
                   .in_force = {},
                   .later = {},
@@ -169,15 +177,22 @@ void LiveSettings::look()
                   .hint = {}});
         return;
     case FileWatch::State::changed:
+        refused_.clear(); // of another state
         read_again(path);
     }
 }
 
+bool LiveSettings::is_due_again() const
+{
+    return !refused_.empty() && std::chrono::steady_clock::now() - tried_ >= retry_interval;
+}
+
 /// What the file says of a server that is started now, also of what this one keeps.
-void LiveSettings::tell_later(Change& change)
+void LiveSettings::tell_later(Change& change, const std::shared_ptr<const RawValues>& file)
 {
     auto given = given_;
     given.kept.clear();
+    given.file = file;
     given.only_looks = true;
     auto said = values_of(make_options(given, environment_));
     for (const auto& [key, value] : said) {
@@ -201,6 +216,7 @@ Options LiveSettings::changed_options(Change& change)
     }
     if (of_machine) {
         given.only_looks = false;
+        given.file = options.file; // not what it has become meanwhile
         options = make_options(given, environment_);
         check_(options);
         return options;
@@ -221,7 +237,7 @@ void LiveSettings::read_again(const std::string& path)
     Change change{.file = path, .in_force = {}, .later = {}, .error = {}, .hint = {}};
     try {
         auto options = std::make_shared<const Options>(changed_options(change));
-        tell_later(change);
+        tell_later(change, options->file);
         options_ = std::move(options);
     } catch (const Error& error) {
         change.error = error.what();
@@ -229,7 +245,10 @@ void LiveSettings::read_again(const std::string& path)
     } catch (const std::exception& error) { // whatever it was, the call that noticed goes on
         change.error = error.what();
     }
-    if (!std::exchange(is_first_, false) || !change.is_empty()) {
+    tried_ = std::chrono::steady_clock::now();
+    const bool is_told = !change.error.empty() && change.error == refused_;
+    refused_ = change.error;
+    if ((!std::exchange(is_first_, false) || !change.is_empty()) && !is_told) {
         changed_(change);
     }
 }

@@ -9,12 +9,17 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 namespace berth::server {
 
+/// Whether a change of the setting holds while its server runs.
+[[nodiscard]] bool is_live(std::string_view key);
+
 /// The settings of a server whose settings file may change while it runs: those of the tools and of
 /// the session's machine hold from the next call on, the others from the server's next start. A
-/// file that is wrong, or gone, changes nothing. Thread-safe.
+/// file that is wrong, or gone, changes nothing. What was wrong may have been beside the file, as a
+/// folder that it mounts: it is tried again. Thread-safe.
 class LiveSettings {
   public:
     /// What a changed file came to, for the log.
@@ -37,8 +42,8 @@ class LiveSettings {
     using Check = std::function<void(const Options&)>;
 
     /// `options`: made of `given` and `environment` just now. `changed` is called by whoever asks
-    /// for the settings, once for each state of the file; must not throw. `check`: before what it
-    /// says of machines holds.
+    /// for the settings, once for each state of the file, and for each reason why nothing of it
+    /// holds; must not throw. `check`: before what it says of machines holds.
     LiveSettings(Given given, Environment environment, const Options& options, Told changed,
                  Check check);
 
@@ -49,7 +54,8 @@ class LiveSettings {
   private:
     void look();
     void read_again(const std::string& path);
-    void tell_later(Change& change);
+    [[nodiscard]] bool is_due_again() const;
+    void tell_later(Change& change, const std::shared_ptr<const RawValues>& file);
     [[nodiscard]] Options changed_options(Change& change);
 
     Given given_;
@@ -62,6 +68,8 @@ class LiveSettings {
     std::chrono::steady_clock::time_point looked_;
     FileWatch watch_;
     bool is_first_ = true;
+    std::string refused_; ///< why nothing of the file as it is holds; empty: it does
+    std::chrono::steady_clock::time_point tried_; ///< when it was read last
 };
 
 } // namespace berth::server

@@ -27,9 +27,8 @@ void add_workspace(const Layers& layers, const Given& given, const session::Sess
     if (!text.empty() && is_taken && !locked_by.empty()) {
         throw Error(ErrorCode::invalid_argument,
                     std::string("mount (") + layers.raw("mount").origin + "): " + workspace_target +
-                        " is the place of default_workspace, which profile " + locked_by +
-                        " has locked",
-                    "Mount the folder elsewhere, or take another profile.");
+                        " is the place of default_workspace, which " + locked_by + " has locked",
+                    "Mount the folder elsewhere, or have default_workspace unlocked.");
     }
     if (text.empty() || is_taken) {
         return;
@@ -46,20 +45,24 @@ void add_workspace(const Layers& layers, const Given& given, const session::Sess
     const bool writable = layers.choice("mount_mode") != "ro";
     // The commands of root's sessions have other uids, which a mount that is not writable does not
     // map to that of the folder.
-    const auto missing = given.only_looks                ? MountRoots::Missing::is_left
-                         : !writable && ::geteuid() == 0 ? MountRoots::Missing::is_made_open
-                                                         : MountRoots::Missing::is_made;
-    sandbox::Mount mount{.source = roots.workspace(raw, id, layers.profile(), missing),
-                         .target = workspace_target,
-                         .writable = writable};
+    const auto missing = !writable && ::geteuid() == 0 ? MountRoots::Missing::is_made_open
+                                                       : MountRoots::Missing::is_made;
+    sandbox::Mount mount{
+        .source = roots.workspace(raw, id, layers.profile(), MountRoots::Missing::is_left),
+        .target = workspace_target,
+        .writable = writable};
     if (!given.only_looks) {
         // The place it leads to is not taken: a session that may write above could have put a link
         // there since it was made, to a folder outside of the roots or of somebody else. The
         // launcher follows none on the way to the source as it stands.
-        (void)resolve_source(mount, raw.origin, state_directory);
-        options.make_workspace = [roots, raw, id, profile = layers.profile(), missing] {
+        options.make_workspace = [roots, raw, id, profile = layers.profile(), missing, mount,
+                                  state_directory] {
             (void)roots.workspace(raw, id, profile, missing);
+            (void)resolve_source(mount, raw.origin, state_directory);
         };
+        if (!given.makes_nothing_yet) {
+            options.make_workspace();
+        }
     }
     mounts.push_back(std::move(mount));
 }

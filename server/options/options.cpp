@@ -383,13 +383,18 @@ Environment process_environment()
 
 Options make_options(const Given& given, const Environment& environment)
 {
-    const Layers layers(given.values, given.config_file, environment, given.kept);
+    auto file =
+        given.file
+            ? given.file
+            : std::make_shared<const RawValues>(read_settings(given.config_file, environment));
+    const Layers layers(given.values, *file, environment, given.kept);
     Options options{.backend = layers.choice("backend"),
                     .profile = layers.profile(),
                     .keys = KeyTemplate(layers.raw("session.key"), layers.raw("var"),
                                         layers.profile(), given.only_looks)};
     options.settings = layers.settings();
     options.written = layers.raw();
+    options.file = std::move(file);
     options.http = make_http_options(layers);
     options.audit = make_audit_options(layers);
     const auto& owner = layers.raw("principal");

@@ -78,7 +78,8 @@ struct Options {
     std::string log_format;
     std::vector<Setting> settings; ///< every key, sorted
     /// Every key as it was written, for Given::kept. There may be a password in it.
-    std::map<std::string, RawValue> written;
+    RawValues written;
+    std::shared_ptr<const RawValues> file;       ///< what it was made of, for Given::file
     std::shared_ptr<SecretMemory> secret_memory; ///< for Given::secret_memory
 };
 
@@ -91,9 +92,14 @@ struct Given {
     /// one-off `berth call` from its shell must not step into that session by accident.
     bool is_server = false;
     /// By key of the table: these stay as they are, whatever file, flag and variable say now.
-    std::map<std::string, RawValue> kept;
+    RawValues kept;
+    /// What the settings file says. Null: it is read.
+    std::shared_ptr<const RawValues> file{};
     /// Makes no machine: a mount whose folder has gone keeps nobody from looking or cleaning up.
     bool only_looks = false;
+    /// Of one of the many sessions of a server, which anybody who may call names: what it needs of
+    /// this host is made with its first machine. Else thousands of names were as many folders.
+    bool makes_nothing_yet = false;
     /// Tells what a server would be given, which may have another session: what of it needs the
     /// name of one is told as it is written, where there is none.
     bool shows = false;

@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstddef>
 #include <filesystem>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include <pwd.h>
 #include <unistd.h>
@@ -97,10 +101,21 @@ std::string user_name()
 
 std::string user_name(uid_t uid)
 {
-    std::array<char, 4096> buffer{};
+    constexpr std::size_t longest_entry = 64UL * 1024;
+    std::vector<char> buffer(longest_entry);
     passwd entry{};
     passwd* found = nullptr;
-    ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+    const int error = ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+    // Who is taken for another for a moment has other sessions and another workspace in it.
+    constexpr std::array<int, 5> absent{0, ENOENT, ESRCH, EBADF, EPERM};
+    if (found == nullptr && std::ranges::find(absent, error) == absent.end()) {
+        throw Error(Error(ErrorCode::sandbox_unavailable,
+                          "the name of user " + std::to_string(uid) +
+                              " cannot be looked up: " + std::generic_category().message(error),
+                          "It is the principal: the users of this host (getent passwd) must be "
+                          "known, or name the principal (--principal).")
+                        .set_retryable(true));
+    }
     return found != nullptr ? found->pw_name : "uid-" + std::to_string(uid);
 }
 

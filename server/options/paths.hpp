@@ -20,7 +20,8 @@ namespace berth::server {
 /// The first of them that exists; empty when there is none.
 [[nodiscard]] std::string default_config_file(const Environment& environment);
 
-/// The name of the effective user, or "uid-N" for one without a name.
+/// The name of the effective user, or "uid-N" for one without a name. Throws
+/// Error(sandbox_unavailable) where that cannot be told now.
 [[nodiscard]] std::string user_name();
 [[nodiscard]] std::string user_name(uid_t uid);
 

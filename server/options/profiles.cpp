@@ -127,7 +127,7 @@ const Definition& require_key(const std::string& key, const std::string& origin)
     if (definition == nullptr) {
         refuse_key(key, origin);
     }
-    if (std::find(foreign.begin(), foreign.end(), key) != foreign.end()) {
+    if (!is_of_profiles(key)) {
         throw Error(ErrorCode::invalid_argument,
                     key + " (" + origin + ") is not a profile's to say",
                     "Say it outside of the profiles, or as a flag or variable.");
@@ -151,6 +151,11 @@ std::string origin_of(std::string_view profile)
 }
 
 } // namespace
+
+bool is_of_profiles(std::string_view key)
+{
+    return std::find(foreign.begin(), foreign.end(), key) == foreign.end();
+}
 
 void refuse_key(const std::string& key, const std::string& origin)
 {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace berth::server {
 
@@ -46,6 +47,9 @@ class Profiles {
 
     std::map<std::string, Written, std::less<>> profiles_;
 };
+
+/// Whether a profile may say the setting: not who owns what, where it is, and what a person reads.
+[[nodiscard]] bool is_of_profiles(std::string_view key);
 
 /// Whether a value comes from one of berth's own profiles, as nobody has written it.
 [[nodiscard]] bool is_built_in(const RawValue& value);

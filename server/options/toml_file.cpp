@@ -100,10 +100,10 @@ void require_file(const std::string& path, const TomlKind& kind)
 
 } // namespace
 
-std::map<std::string, RawValue> read_toml(const std::string& path, const TomlKind& kind)
+RawValues read_toml(const std::string& path, const TomlKind& kind)
 {
     require_file(path, kind);
-    std::map<std::string, RawValue> values;
+    RawValues values;
     try {
         flatten(toml::parse_file(path), "", path, values);
     } catch (const toml::parse_error& error) {

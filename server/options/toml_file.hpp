@@ -12,6 +12,9 @@ struct RawValue {
     std::string origin;             ///< "flag --network", "/etc/berth.toml:7", "default" ...
 };
 
+/// By key. There may be a password in it.
+using RawValues = std::map<std::string, RawValue>;
+
 /// What a file is for, as errors of it say.
 struct TomlKind {
     const char* name;   ///< "the settings file"
@@ -30,7 +33,6 @@ inline constexpr TomlKind settings_kind{
 /// without anything in it its name and a dot, without a value.
 /// Throws Error(invalid_argument) naming file and line: bad syntax, or a value that is neither
 /// text, number, boolean nor a list of texts.
-[[nodiscard]] std::map<std::string, RawValue> read_toml(const std::string& path,
-                                                        const TomlKind& kind = settings_kind);
+[[nodiscard]] RawValues read_toml(const std::string& path, const TomlKind& kind = settings_kind);
 
 } // namespace berth::server

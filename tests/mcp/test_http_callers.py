@@ -101,6 +101,39 @@ class TokenTest(HttpBench):
         self.wait_for(lambda: (status("berth_bob"), "nothing of it holds" in self.log()) ==
                       (200, True))
 
+    def tools_of(self, session):
+        answer = self.modern("tools/list", **bearer("berth_alice"), Berth_Session=session)
+        self.assertEqual(answer.status, 200, answer)
+        return {tool["name"] for tool in answer.result["tools"]}
+
+    def test_a_settings_file_that_is_being_written_allows_nobody_more(self):
+        config = pathlib.Path(self.config("read_only = true\n"))
+        self.serve_tokens("--config", str(config))
+        self.assertNotIn("bash_exec", self.tools_of("whole"))
+        for state, text in (("empty", ""), ("broken", "read_onl")):
+            config.write_text(text)
+            self.assertNotIn("bash_exec", self.tools_of(state), state)
+        # Whoever is let in no longer is not kept in by what is wrong elsewhere.
+        self.assertEqual(self.modern("tools/list", **bearer("berth_bob")).status, 200)
+        token_file(self.tokens, a=ALICE)
+        self.wait_for(lambda: self.modern("tools/list", **bearer("berth_bob")).status == 401)
+        config.unlink()
+        self.assertNotIn("bash_exec", self.tools_of("gone"))
+        time.sleep(2.5)  # the next looks
+        self.assertNotIn("bash_exec", self.tools_of("gone for long"))
+
+    def test_names_that_a_caller_makes_up_make_no_folders(self):
+        roots = self.state.path / "projects"
+        roots.mkdir()
+        config = self.config(f'allowed_mount_roots = ["{roots}"]\n'
+                             f'default_workspace = "{roots}/{{principal}}/{{session}}"\n')
+        self.serve_tokens("--config", config)
+        for number in range(3):
+            self.tools_of(f"made-up-{number}")
+        self.assertFalse((roots / "alice").exists())
+        self.call("bash_exec", command="true", **self.of("berth_alice", Berth_Session="real"))
+        self.assertEqual([folder.name for folder in (roots / "alice").iterdir()], ["real"])
+
     def test_names_that_a_caller_makes_up_cost_no_memory_without_end(self):
         self.serve_tokens(a=ALICE)
         def status(number):

@@ -242,6 +242,13 @@ TEST_SUITE("session/home_keeper")
             age_by(7 * 24h);
             CHECK(collect().removed.size() == 1);
         }
+        SUBCASE("or the home is another one by then")
+        {
+            std::filesystem::remove(backend->home(key_hash(work)));
+            end_one();
+            age_by(7 * 24h);
+            CHECK(collect().removed.size() == 1);
+        }
     }
 
     TEST_CASE_FIXTURE(Fixture, "a session that nobody has counted yet begins now")

@@ -185,6 +185,52 @@ TEST_SUITE("session/lost_record")
         CHECK(lease.notices[0].find("it ended with exit 7") != std::string::npos);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "outcomes of a machine that had ended when its home was not moved "
+                               "after all outlive the books' data")
+    {
+        make_one();
+        end_machine(work);
+        backend->noted = protocol::Parting::left;
+        protocol::InfoReply words;
+        words.ended.emplace_back().command = "make";
+        words.ended.back().expected = true;
+        words.ended.back().exit_code = 7;
+        backend->words = protocol::encode(words);
+        backend->before_move = [] { throw Error(ErrorCode::backend_error, "the disk is full"); };
+        const session::SessionId kept{"ann", "kept", {}};
+        CHECK_THROWS_AS((void)start()->adopt(key_hash(work), {.to = kept,
+                                                              .end_machine = false,
+                                                              .any_principal = false,
+                                                              .deadline = Deadline::after(60s)}),
+                        Error);
+        backend->words.clear(); // they were taken
+        lose_all();
+        const auto lease = start()->acquire(work);
+        REQUIRE(lease.notices.size() == 2);
+        CHECK(lease.notices[0].find("it ended with exit 7") != std::string::npos);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a machine that is looked for in another state directory, where its "
+                               "session has a home too, is not told as lost")
+    {
+        make_one();
+        backend = std::make_shared<tests::FakeBackend>(directory / "others");
+        settings.state_directory = directory / "other-state";
+        settings.place = session::this_place("", settings.state_directory);
+        SUBCASE("nor forgotten")
+        {
+            std::ofstream(backend->home(key_hash(work))) << "another's";
+            const auto all = start()->list();
+            REQUIRE(all.size() == 1);
+            CHECK(all[0].state == "running");
+            CHECK(all[0].silence.find("its state directory is another") != std::string::npos);
+        }
+        SUBCASE("but where it has none it was this one that was moved")
+        {
+            CHECK(start()->facts(work).state == "lost");
+        }
+    }
+
     TEST_CASE_FIXTURE(Fixture, "one that cannot come back is told with the reason, and not waited "
                                "for; one that is locked is")
     {

@@ -279,6 +279,30 @@ TEST_SUITE("session/leftovers")
         CHECK(says(manager->acquire(work), "the session was deleted with its files"));
     }
 
+    TEST_CASE_FIXTURE(Fixture,
+                      "what may be left of a machine that could not be made of its settings "
+                      "stays in the books")
+    {
+        settings.collects = false;
+        backend->bound = false;
+        bool may_be_left = true;
+        SUBCASE("") {}
+        SUBCASE("which is forgotten where nothing can be left")
+        {
+            may_be_left = false;
+        }
+        backend->before_ready = [&] {
+            const Error refused(ErrorCode::invalid_argument, "no such template", "name another");
+            if (may_be_left) {
+                throw sandbox::LeftBehind(refused);
+            }
+            throw Error(refused);
+        };
+        const auto manager = start();
+        CHECK(error_of([&] { (void)manager->acquire(work); }) == ErrorCode::sandbox_unavailable);
+        CHECK((manager->facts(work).state != "absent") == may_be_left);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a collection says of which session something stays")
     {
         (void)start()->acquire(work);

@@ -42,7 +42,7 @@ struct TokenBench {
             path, accounts,
             [this](const Caller& caller) {
                 checked.push_back(caller.principal);
-                if (caller.principal == "unwanted") {
+                if (caller.principal == unwanted) {
                     throw Error(ErrorCode::invalid_argument, "no such profile", "");
                 }
             },
@@ -65,6 +65,7 @@ struct TokenBench {
     berth::tests::TemporaryDirectory directory;
     std::string path = directory / "tokens.toml";
     std::shared_ptr<Accounts> accounts = std::make_shared<Accounts>();
+    std::string unwanted = "unwanted"; ///< of whom check says so
     std::vector<std::string> checked;
     std::vector<std::string> told;
 };
@@ -192,6 +193,40 @@ TEST_CASE("a file that has changed is read again, and what is wrong with it chan
     }));
     CHECK(says(bench.told.back(), "may be written to by others"));
     CHECK(file->find("t2"));
+}
+
+TEST_CASE("a file that was refused for something beside it is read again, and that is told once")
+{
+    TokenBench bench(token_entry("a", "t1", "alice"));
+    const auto file = bench.open();
+    bench.unwanted = "bob";
+    bench.write(token_entry("b", "t2", "bob"));
+    CHECK(becomes_true([&] {
+        CHECK(file->find("t1"));
+        return !bench.told.empty() && says(bench.told.back(), "no such profile");
+    }));
+    const auto checks = bench.checked.size();
+    CHECK(becomes_true([&] { return file->find("t1") && bench.checked.size() > checks; }));
+    CHECK(bench.told.size() == 1);
+    bench.unwanted.clear();
+    CHECK(becomes_true([&] { return file->find("t2") != nullptr; }));
+    CHECK(file->find("t1") == nullptr);
+    CHECK(bench.told.size() == 2);
+    CHECK(bench.told.back().empty());
+}
+
+TEST_CASE("a token that is taken out of the file is none, whatever is wrong with others by now")
+{
+    TokenBench bench(token_entry("a", "t1", "alice") + token_entry("b", "t2", "bob"));
+    const auto file = bench.open();
+    REQUIRE(file->find("t2"));
+    bench.unwanted = "alice"; // whose profile has gone
+    bench.write(token_entry("a", "t1", "alice"));
+    CHECK(becomes_true([&] { return file->find("t2") == nullptr; }));
+    CHECK(file->find("t1"));
+    bench.write(token_entry("a", "t1", "alice", "profile = \"other\"\n"));
+    CHECK(becomes_true([&] { return says(bench.told.back(), "no such profile"); }));
+    CHECK(file->find("t1")->settings.empty());
 }
 
 TEST_CASE("a file that is gone holds until it is there again")

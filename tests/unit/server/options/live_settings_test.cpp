@@ -162,6 +162,46 @@ TEST_CASE(
     CHECK(live.settings->options()->tools.read_limit == 20);
 }
 
+TEST_CASE("what was refused for something beside the file is tried again, and told once")
+{
+    Live live("[read]\nlimit = 10\n");
+    const auto folder = live.directory + "/folder";
+    live.file("mount = [\"" + folder + ":/mnt/folder\"]\n[read]\nlimit = 20\n");
+    REQUIRE(live.is_told());
+    CHECK(has(live.changes.back().error, "No such file"));
+    std::this_thread::sleep_for(6s); // it is tried again
+    (void)live.settings->options();
+    CHECK(live.changes.size() == 1);
+    CHECK(live.settings->options()->tools.read_limit == 10);
+    REQUIRE(::mkdir(folder.c_str(), 0755) == 0);
+    for (int tries = 0; tries < 100 && live.changes.size() == 1; ++tries) {
+        (void)live.settings->options();
+        std::this_thread::sleep_for(100ms);
+    }
+    REQUIRE(live.changes.size() == 2);
+    CHECK(live.changes.back().error.empty());
+    CHECK(live.changes.back().in_force == "mount, read.limit");
+    CHECK(live.settings->options()->sessions.mounts.size() == 1);
+}
+
+TEST_CASE("what the file said is there for others as long as it holds")
+{
+    Live live("[read]\nlimit = 10\n");
+    const auto limit = [&] {
+        const auto file = live.settings->options()->file;
+        const auto found = file->find("read.limit");
+        return found == file->end() ? std::string() : found->second.items.front();
+    };
+    CHECK(limit() == "10");
+    live.file("[read]\nlimit = 20\n");
+    CHECK(live.until([&] { return limit() == "20"; }));
+    live.file("[read]\nlimit = \n");
+    REQUIRE(live.until([&] { return live.changes.size() == 2; }));
+    CHECK(limit() == "20");
+    live.given.file = live.settings->options()->file;
+    CHECK(live.make().tools.read_limit == 20);
+}
+
 TEST_CASE("a server keeps the profile that it was started with, whatever the file names later")
 {
     const std::string profiles = "[profiles.ci]\nread.limit = 10\nlocked = [\"read.limit\"]\n"

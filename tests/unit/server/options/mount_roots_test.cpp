@@ -329,4 +329,30 @@ TEST_SUITE("server/options/mount_roots")
         bench.flag("mount", bench.root + "/project:/mnt/project");
         CHECK(bench.make().sessions.mounts.size() == 2);
     }
+
+    TEST_CASE("nor of one that the settings file locks for everybody")
+    {
+        Roots bench;
+        bench.file("allowed_mount_roots = [\"" + bench.root + "\"]\ndefault_workspace = \"" +
+                   bench.root + "/all\"\nlocked = [\"default_workspace\"]\n");
+        bench.flag("mount", bench.root + "/project:/workspace:rw");
+        CHECK(has(bench.refusal(), "which the settings file ("));
+        CHECK(has(bench.refusal(), "berth.toml:3) has locked"));
+        bench.flag("mount", bench.root + "/project:/mnt/project");
+        CHECK(bench.make().sessions.mounts.size() == 2);
+    }
+
+    TEST_CASE("of a name that anybody may make up no folder is made before its first machine")
+    {
+        Roots bench;
+        bench.use("default_workspace = \"" + bench.root + "/{session}\"\n", bench.root);
+        bench.given.makes_nothing_yet = true;
+        bench.given.session = "one";
+        const auto options = bench.make();
+        CHECK(options.sessions.mounts.at(0).source == bench.root + "/one");
+        CHECK_FALSE(fs::exists(bench.root + "/one"));
+        REQUIRE(options.sessions.make_workspace);
+        options.sessions.make_workspace();
+        CHECK(fs::is_directory(bench.root + "/one"));
+    }
 }

@@ -126,6 +126,33 @@ TEST_CASE("what the file itself locks nobody changes, whatever the profile")
     CHECK(has(bench.refusal(), ", which the settings file has locked ("));
 }
 
+TEST_CASE("a refusal quotes nothing that may be a password or a secret")
+{
+    const auto refusal_of = [](const std::string& key, const std::string& value,
+                               const std::string& locked) {
+        Bench bench;
+        bench.file(locked);
+        bench.given.values[key] = {.items = {value}, .origin = "flag --" + key};
+        return bench.refusal();
+    };
+    const auto check = [](const std::string& refusal, const std::string& key) {
+        CAPTURE(refusal);
+        CHECK(refusal.starts_with(key + " (flag --" + key + ") is not allowed"));
+        CHECK(has(refusal, "berth.toml:"));
+        CHECK(has(refusal, "has locked"));
+        CHECK_FALSE(has(refusal, "hunter"));
+    };
+    check(refusal_of("registry", "redis://u:hunter1@h", "registry = \"redis://u:hunter2@h\"\n"
+                                                        "locked = [\"registry\"]\n"),
+          "registry");
+    for (const std::string key : {"secret", "env", "filter.secret"}) {
+        const auto said = key + " = [\"T=env:hunter2\"]\n";
+        const auto lock = "locked = [\"" + key + "\"]\n";
+        check(refusal_of(key, "T=hunter1", said + lock), key);
+        check(refusal_of(key, "T=hunter1", "profile = \"p\"\n[profiles.p]\n" + said + lock), key);
+    }
+}
+
 TEST_CASE("what the file itself locks no profile of berth's own changes")
 {
     Bench bench;
