@@ -32,6 +32,13 @@ bool from_outside(const signalfd_siginfo& signal) noexcept
     if (signal.ssi_code != SI_USER) {
         return false;
     }
+    // Where the kernel has no room to note who sent a signal (RLIMIT_SIGPENDING, which a command
+    // can use up for its user, then tgkill(2)), it has kill(2), pid 0 and uid 0 stand there. A
+    // sender from outside has another uid here: the guest's, or the one for those that are not
+    // mapped.
+    if (signal.ssi_uid == 0 && ::getuid() != 0) {
+        return false;
+    }
     const auto sender = static_cast<pid_t>(signal.ssi_pid);
     return sender == 0 || (::getpid() != 1 && sender == ::getppid());
 }

@@ -193,6 +193,11 @@ class FileRegistry : public Registry {
         for (const char* name : {record_name, token_name, use_name}) {
             remove_entry(folder.get(), path(key), name);
         }
+        if (::faccessat(folder.get(), record_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
+            throw Error(ErrorCode::backend_error,
+                        "the session's record cannot be removed: " + path(key) + '/' + record_name,
+                        "The file system there is at fault, or read-only: then try again.");
+        }
         clear_mark(state.get(), key);
         for (const auto& name : directory_names(folder.get())) {
             if (is_unfinished(name)) {

@@ -374,7 +374,11 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
     sandbox::Sandbox sandbox(std::move(machine), record->token);
     require_nobody_yet(*record, adoption, sandbox);
     Record words = *record; // with what nobody was told of, which goes with the home
-    keep_last_words(key, words, lock);
+    if (may_be_attended(*record, adoption)) {
+        keep_last_words(key, words, lock);
+    } else { // else they would be gone with a machine that ends for an adoption that fails
+        take_last_words(key, words, /*ends=*/false);
+    }
     require_idle(*record, adoption, sandbox);
     record->untold = std::move(words.untold);
     note_ending(key, *record);

@@ -176,13 +176,34 @@ MachineKeeper::Checked MachineKeeper::check(Record& record) const
         if (is_behind_another(record)) {
             checked.trouble = "its state directory is another, and this one has a home of its key";
         } else {
-            apply(record,
-                  gone_event(record, settings_.ttl, false, backend_.parting(record.machine)));
+            apply(record, gone_event(record, settings_.ttl, false, backend_.parting(record.machine),
+                                     backend_.is_bound_to_host()));
         }
     } catch (const std::exception& error) { // cannot be told now: the books stand
         checked.trouble = error.what();
     }
     return checked;
+}
+
+/// Of a machine that is running by the books, and gone.
+void MachineKeeper::settle_gone(const std::string& key, Record& record, bool attended,
+                                const Registry::Hold& lock)
+{
+    const bool bound = backend_.is_bound_to_host();
+    const auto parting = backend_.parting(record.machine);
+    apply(record, gone_event(record, settings_.ttl, attended, parting, bound));
+    keep_noted_words(record, backend_);
+    record.ending = true; // what it occupied is there, with the guest's note, which goes first
+    if (parting && *parting != protocol::Parting::none) {
+        // Nobody asked for it: without room for what the guest has noted that stays where it is.
+        registry_.put(key, record);
+    } else {
+        put_before_removal(key, record);
+    }
+    if (record.state == State::lost && settings_.on_lost && (!bound || used_since_boot(record))) {
+        settings_.on_lost(record.id.session);
+    }
+    destroy(record.machine, false, lock);
 }
 
 /// Of another state directory, where this one has a home of the same key: its machine is looked for

@@ -29,7 +29,7 @@ Event noted_event(const Record& record, protocol::Parting parting)
 } // namespace
 
 Event gone_event(const Record& record, std::chrono::seconds default_ttl, bool attended,
-                 std::optional<protocol::Parting> parting)
+                 std::optional<protocol::Parting> parting, bool bound)
 {
     if (record.ending) {
         return Event::end;
@@ -42,13 +42,16 @@ Event gone_event(const Record& record, std::chrono::seconds default_ttl, bool at
         return Event::left;
     }
     const auto ttl = record.made_with ? record.made_with->ttl : default_ttl;
-    if (!record.used) { // of a release that noted the date alone
+    const auto by_date = [&] {
         return std::chrono::system_clock::now() - record.last_used > ttl ? Event::expired
                                                                          : Event::gone;
+    };
+    if (!record.used) { // of a release that noted the date alone
+        return by_date();
     }
     const auto passed = passed_since(*record.used, HostTime::now());
-    if (!passed) {
-        return Event::restarted;
+    if (!passed) { // what is on no host was used on another, or before this one restarted
+        return bound ? Event::restarted : by_date();
     }
     return *passed >= ttl ? Event::expired : Event::gone;
 }

@@ -270,15 +270,7 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
         record.saving.begun = false;
     }
     if (record.state == State::running && !take_end_kept_here(key, record)) {
-        apply(record,
-              gone_event(record, settings_.ttl, attended, backend_.parting(record.machine)));
-        keep_noted_words(record, backend_);
-        record.ending = true; // what it occupied is there, with the guest's note, which goes first
-        put_before_removal(key, record);
-        if (record.state == State::lost && settings_.on_lost && used_since_boot(record)) {
-            settings_.on_lost(record.id.session);
-        }
-        destroy(record.machine, false, lock);
+        settle_gone(key, record, attended, lock);
     } else if (record.state == State::creating) {
         apply(record, record.ending ? Event::end : Event::gone);
         if (!is_old(key, record)) { // else what the key occupies is a later machine's, and may live
@@ -459,6 +451,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
             !notice.empty()) {
             obtained.told.notices.push_back(std::move(notice));
         }
+        require_held(lock); // what another has noted since is not written over
         apply(record, Event::created);
         keep_machine_here(wanted.key, record);
         registry_.put(wanted.key, record);

@@ -289,8 +289,11 @@ class MachineKeeper {
                                                                       const Record& record);
     [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);
     [[nodiscard]] LastNotices take_last_notices(const std::string& key, Record& record,
-                                                sandbox::Sandbox& sandbox, LastOf which);
+                                                sandbox::Sandbox& sandbox, LastOf which, bool ends);
+    void settle_gone(const std::string& key, Record& record, bool attended,
+                     const Registry::Hold& lock);
     void keep_last_words(const std::string& key, Record& record, const Registry::Hold& lock);
+    void take_last_words(const std::string& key, Record& record, bool ends);
     void change_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void settle_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox);

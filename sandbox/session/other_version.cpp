@@ -103,7 +103,7 @@ bool MachineKeeper::retire_outgrown(const std::string& key, Record& record,
     };
     keep_untold(record, parting_notices(last_look(sandbox)));
     if (record.untold != before) {
-        put_before_removal(key, record);
+        registry_.put(key, record); // without room for them it stays as it is
     }
     try {
         const bool ended = sandbox.retire();

@@ -195,6 +195,9 @@ RedisReply RedisClient::converse(const std::vector<std::string>& words)
                 connection_.reset(); // perhaps not introduced
             }
             throw;
+        } catch (...) { // no memory: an answer may still come, and would be taken for the next one
+            connection_.reset();
+            throw;
         }
     }
 }

@@ -89,7 +89,7 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
                 return false;
             }
             last = take_last_notices(wanted.key, record, *sandbox,
-                                     refused ? LastOf::or_unread : LastOf::untold);
+                                     refused ? LastOf::or_unread : LastOf::untold, /*ends=*/false);
             ended = sandbox->retire();
         }
     } catch (const std::exception&) {
@@ -118,10 +118,18 @@ void MachineKeeper::end_retired(const std::string& key, Record& record, Event wh
 }
 
 /// For the guest they count as told once it is asked what they printed, whatever comes: so they are
-/// in the books before, without that, for a server that dies meanwhile.
+/// in the books before, without that, for a server that dies meanwhile. `ends`: the machine does so
+/// whatever comes, also where there is no room in the books before it has.
 LastNotices MachineKeeper::take_last_notices(const std::string& key, Record& record,
-                                             sandbox::Sandbox& sandbox, LastOf which)
+                                             sandbox::Sandbox& sandbox, LastOf which, bool ends)
 {
+    const auto note = [&] {
+        if (ends) {
+            put_before_removal(key, record);
+        } else {
+            registry_.put(key, record);
+        }
+    };
     const auto info = sandbox.info();
     auto last = last_notices(info, which);
     if (last.told.empty()) {
@@ -129,11 +137,11 @@ LastNotices MachineKeeper::take_last_notices(const std::string& key, Record& rec
     }
     const auto before = record.untold;
     keep_untold(record, last.told);
-    registry_.put(key, record);
+    note();
     add_what_was_printed(last, info, sandbox, which);
     record.untold = before;
     keep_untold(record, last.told);
-    registry_.put(key, record);
+    note();
     return last;
 }
 
@@ -142,25 +150,31 @@ LastNotices MachineKeeper::take_last_notices(const std::string& key, Record& rec
 void MachineKeeper::keep_last_words(const std::string& key, Record& record,
                                     const Registry::Hold& lock)
 {
-    if (record.unnamed) { // nobody comes who could be told
-        return;
-    }
     try {
-        auto machine = backend_.attach(record.machine);
-        if (!machine) { // it has ended itself, and nobody has noticed yet
-            keep_noted_words(record, backend_);
-            return;
-        }
-        sandbox::Sandbox sandbox(std::move(machine), record.token);
-        const auto running = stopped_notices(sandbox.look(Deadline::after(last_words_time)));
-        const auto last = take_last_notices(key, record, sandbox, LastOf::untold);
-        if (!last.untold.empty()) {
-            keep_untold(record, {last.untold});
-        }
-        keep_untold(record, running);
+        take_last_words(key, record, /*ends=*/true);
     } catch (const std::exception&) {
         require_held(lock); // else it is ended all the same
     }
+}
+
+/// The same, where it goes on if that fails.
+void MachineKeeper::take_last_words(const std::string& key, Record& record, bool ends)
+{
+    if (record.unnamed) { // nobody comes who could be told
+        return;
+    }
+    auto machine = backend_.attach(record.machine);
+    if (!machine) { // it has ended itself, and nobody has noticed yet
+        keep_noted_words(record, backend_);
+        return;
+    }
+    sandbox::Sandbox sandbox(std::move(machine), record.token);
+    const auto running = stopped_notices(sandbox.look(Deadline::after(last_words_time)));
+    const auto last = take_last_notices(key, record, sandbox, LastOf::untold, ends);
+    if (!last.untold.empty()) {
+        keep_untold(record, {last.untold});
+    }
+    keep_untold(record, running);
 }
 
 } // namespace berth::session

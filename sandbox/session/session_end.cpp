@@ -185,8 +185,8 @@ void MachineKeeper::put_before_removal(const std::string& key, const Record& rec
     try {
         registry_.put(key, record);
     } catch (const Error& error) {
-        if (error.code() == ErrorCode::busy) {
-            throw; // the right to end it has passed on
+        if (error.code() == ErrorCode::busy || registry_.is_shared()) {
+            throw; // the right to end it has passed on, or to end it makes no room in those books
         }
         // On a disk that is full a session must be ended all the same: that makes room.
     }

@@ -40,6 +40,22 @@ status "$1"
 """
 
 
+# A session with a job that has ended, of which nobody was told, and one that runs; then the disk is
+# full, and $2 is done to it. What its next call is told, once there is room again.
+OUTCOMES_SCRIPT = r"""
+mount -t tmpfs -o size=8m,mode=700 none "$1" || exit
+call() { "$0" call --json --session full --state-dir "$1" bash_exec "$2"; }
+call "$1" '{"command": "echo said; exit 3", "background": true}' >&2
+call "$1" '{"command": "sleep 600", "background": true}' >&2
+cat /dev/zero >"$1/filled" 2>/dev/null
+"$0" sessions --state-dir "$1" $2 >&2
+printf '{"status": %d}\n' $?
+rm "$1/filled"
+call "$1" '{"command": "pgrep -cx sleep"}'
+"$0" sessions --state-dir "$1" kill full --purge >&2
+"""
+
+
 def documents(text):
     decoder = json.JSONDecoder(strict=False)
     while text := text.lstrip():
@@ -79,6 +95,40 @@ class FullDiskTest(unittest.TestCase):
         self.assertIn(f"{state.path} cannot be written to: Read-only file system", read_only["reason"])
         self.assertIn("--state-dir", read_only["remedy"])
         self.assertTrue(full["sessions_known"])
+
+    def after(self, on_full_disk, **environment):
+        """Status of that command of `berth sessions`, and what the next call prints and is told."""
+        with StateDirectory() as state:
+            as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+            done = subprocess.run(
+                ["unshare", "--mount", *as_root, "sh", "-c", OUTCOMES_SCRIPT, binary_path(),
+                 str(state.path), on_full_disk], text=True, capture_output=True, timeout=120,
+                env={**os.environ, **environment})
+            status, answer = documents(done.stdout)
+            self.assertEqual(state.leaks(), [])
+            texts = [part["text"] for part in answer["content"]]
+            return status["status"], "\n".join(texts), done.stderr
+
+    def test_who_is_ended_on_it_is_told_of_all_that_nobody_saw(self):
+        status, told, errors = self.after("kill full")
+        self.assertEqual(status, 0, errors)
+        self.assertIn("exit 3", told)
+        self.assertIn("| said", told)
+        self.assertIn("`sleep 600`", told)
+        self.assertIn("was ended with the sandbox", told)
+
+    def test_an_adoption_that_is_refused_for_it_ends_nothing(self):
+        status, told, errors = self.after("adopt full --session other --end-machine")
+        self.assertEqual(status, 1, errors)
+        self.assertTrue(told.startswith("1\n"), told)  # the job goes on
+        self.assertIn("exit 3", told)
+        self.assertNotIn("lost", told)
+
+    def test_who_clears_up_on_it_leaves_the_guest_s_last_words(self):
+        status, told, errors = self.after("gc", BERTH_SESSION_ON_DISCONNECT="kill")
+        self.assertEqual(status, 1, errors)
+        self.assertIn("`sleep 600`", told)
+        self.assertIn("its last client left", told)
 
     def statuses(self, state):
         as_root = [] if os.geteuid() == 0 else ["--map-root-user"]

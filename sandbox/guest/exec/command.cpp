@@ -185,8 +185,11 @@ void Command::settle()
     if (!left.empty()) {
         keep_as_job(left);
     } else {
-        end_stream(out_);
-        end_stream(err_);
+        // What is in the pipes was printed, however late the guest comes to it.
+        for (OutputStream* stream : {&out_, &err_}) {
+            read_stream(*stream, last_reads);
+            end_stream(*stream);
+        }
     }
     answer();
 }
@@ -198,7 +201,9 @@ void Command::keep_as_job(const std::vector<ProcessStat>& living)
     }
     if (!background_) {
         set_lifetime(lifetime_);
-        outcome_.set_told();
+        if (done_) { // else there is no answer that could tell it
+            outcome_.set_told();
+        }
     }
     reply_.job_id = job_id_;
     reply_.job_remaining = remaining();

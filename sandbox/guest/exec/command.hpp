@@ -258,6 +258,8 @@ class Command : public std::enable_shared_from_this<Command> {
     }
 
     void watch_stream(OutputStream& stream);
+    /// Buffers of 64 KiB that are read once nobody writes any more: a pipe holds no more than that.
+    static constexpr int last_reads = 16;
     bool read_stream(OutputStream& stream, int reads);
     void end_stream(OutputStream& stream);
 

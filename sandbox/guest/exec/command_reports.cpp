@@ -16,8 +16,6 @@ namespace {
 
 /// For the orphans of a shim that was killed.
 constexpr std::chrono::milliseconds between_looks{20};
-/// Buffers of 64 KiB that are read once nobody writes any more: a pipe holds no more than that.
-constexpr int last_reads = 16;
 
 } // namespace
 

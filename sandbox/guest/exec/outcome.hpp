@@ -40,12 +40,14 @@ class Outcome {
         unseen_.set();
     }
 
-    /// Its answer is on its way again. False: somebody was told meanwhile.
+    /// Its answer is on its way again. False: somebody was told meanwhile, or is being told, and
+    /// gives it back where that fails.
     bool await_again() noexcept
     {
-        if (!unseen_.clear()) {
+        if (!unseen_.is_set()) {
             return false;
         }
+        (void)unseen_.clear();
         cut_off_ = false;
         return true;
     }

@@ -1,6 +1,7 @@
 #include "sandbox/guest/exec/reaper.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/exec/traced.hpp"
 
 #include <csignal>
 
@@ -62,7 +63,9 @@ void Reaper::Core::reap()
             return;
         }
         if (WIFSTOPPED(status)) {
-            stopped(pid);
+            if (!let_go_on(pid, WSTOPSIG(status))) {
+                stopped(pid);
+            }
         } else {
             reaped(pid, status, usage);
         }

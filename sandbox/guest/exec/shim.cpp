@@ -2,6 +2,7 @@
 
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/guest/exec/inherited_memory.hpp"
+#include "sandbox/guest/exec/traced.hpp"
 
 #include <algorithm>
 #include <array>
@@ -312,6 +313,12 @@ void run_shim(const ShimPlan& plan) noexcept
                 ::_exit(0);
             }
             continue;
+        }
+        if (info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED) {
+            if (!let_go_on(info.si_pid, info.si_status)) { // told once, else it is told for ever
+                ::waitid(P_PID, static_cast<id_t>(info.si_pid), &info, WSTOPPED | WNOHANG | __WALL);
+            }
+            continue; // it has not ended
         }
         const bool is_shell = info.si_pid == pid;
         if (is_shell) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <optional>
+#include <thread>
 #include <unordered_map>
 
 namespace berth::guest {
@@ -27,6 +29,25 @@ bool is_still(const ProcessStat& process)
     return is_stopped(process) || process.state == 'D' || !process.alive() || process.state == 'Z';
 }
 
+/// Mostly it has stopped by then, and its children, which stand behind it in /proc, can be told at
+/// the same look: of a chain of hundreds each would take one of its own.
+char state_after_stop(const ProcessStat& process)
+{
+    constexpr int tries = 3;
+    std::optional<ProcessStat> now;
+    for (int i = 0; i < tries; ++i) {
+        now = read_process(process.pid);
+        if (!now || now->start_time != process.start_time) {
+            return 'X';
+        }
+        if (is_still(*now)) {
+            break;
+        }
+        std::this_thread::yield(); // it may need this processor to stop
+    }
+    return now->state;
+}
+
 } // namespace
 
 bool SignalFreezer::begin()
@@ -41,18 +62,18 @@ bool SignalFreezer::is_at_rest()
     return quiet_looks_ >= looks_to_be_sure;
 }
 
-/// One level of the tree of processes further. True when there was nothing to stop and nothing
-/// runs.
+/// As far down the tree of processes as parents come to rest at once, one level at least. True when
+/// there was nothing to stop and nothing runs.
 bool SignalFreezer::is_quiet()
 {
     bool unread = false;
-    const auto all = look_(&unread);
+    auto all = look_(&unread);
     std::unordered_map<pid_t, const ProcessStat*> by_pid;
     for (const auto& process : all) {
         by_pid.emplace(process.pid, &process);
     }
     bool quiet = !unread;
-    for (const auto& process : all) {
+    for (auto& process : all) {
         if (is_stopped(process)) {
             continue;
         }
@@ -62,6 +83,9 @@ bool SignalFreezer::is_quiet()
             continue;
         }
         const bool fresh = stop(process);
+        if (fresh) {
+            process.state = state_after_stop(process);
+        }
         quiet = quiet && !fresh && is_still(process);
     }
     return quiet;

@@ -163,7 +163,7 @@ void QuotaWatch::count()
                     }
                 });
             },
-            Workers::Kind::listing);
+            Workers::Kind::brief); // two listings that hang would be the end of all counting
     } catch (const Error&) {
         counting_ = false; // all threads are busy
         look_in(longest_step);
@@ -173,8 +173,8 @@ void QuotaWatch::count()
 void QuotaWatch::counted(std::uint64_t era, const Count& count)
 {
     counting_ = false;
-    if (!run_) {
-        return;
+    if (!run_ || held_) {
+        return; // who goes on looks again; what is frozen cannot be stopped, nor write
     }
     const auto usual = std::max<BootClock::duration>(step, 10 * count.took);
     if (!count.used || era != era_ || stopping_since_) {

@@ -40,6 +40,18 @@ for limit in (resource.RLIMIT_NOFILE, resource.RLIMIT_CPU, resource.RLIMIT_AS, r
 attempt(os.sched_setscheduler, 1, os.SCHED_IDLE, os.sched_param(0))
 attempt(os.sched_setaffinity, 1, {0})
 attempt(os.setpriority, os.PRIO_PROCESS, 1, 19)
+# Without room for what waits the kernel cannot note who sends a signal, which is then as from outside.
+waits = signal.SIGRTMIN + 1
+signal.pthread_sigmask(signal.SIG_BLOCK, {waits})
+for _ in range(2_000_000):
+    if libc.sigqueue(os.getpid(), waits, ctypes.c_void_p(0)) != 0:
+        print("no room for another signal")
+        break
+libc.syscall(234, 1, 1, signal.SIGTERM)  # tgkill
+time.sleep(0.05)
+forged = (ctypes.c_int * 32)(signal.SIGTERM, 0, -1)
+libc.syscall(129, 1, signal.SIGTERM, ctypes.byref(forged))
+time.sleep(0.05)
 print("ptrace", libc.ptrace(16, 1, 0, 0))
 for name in ("mem", "environ", "maps", "fd/0", "root/etc", "cwd"):
     try:
@@ -121,6 +133,7 @@ class GuestTest(ParityTest):
         limits = guest_limits(self.living_guests())
         self.call("write_file", path="attack.py", content=ATTACK)
         data = self.run_command("python3 attack.py; kill -9 -1", timeout=20).data
+        self.assertIn("no room for another signal", data["stdout"])
         self.assertIn("ptrace -1", data["stdout"])
         self.assertNotIn("opened", data["stdout"])
         self.check_alive(uptime)

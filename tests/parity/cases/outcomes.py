@@ -132,6 +132,22 @@ class OutcomesTest(ParityTest):
         self.assertEqual(self.output("cat log"), "once\n")
         self.assertEqual(self.told(), [])
 
+    def test_a_command_that_leaves_something_running_when_its_server_is_gone(self):
+        """Who was told that it goes on has left by then: no answer has told how its shell ended."""
+        command = "echo b >begun; sleep 3; (sleep 2 >/dev/null 2>&1 &); exit 3"
+        server = self.start("--session", "work")
+        server.call_async("bash_exec", {"command": command})
+        self.wait_until(lambda: self.output("cat begun || true"), 10, "the command's beginning")
+        self.berth.close()
+        server.kill()
+        (notice,) = self.told()
+        self.assertIn("goes on", notice)
+        self.berth.close()
+        self.wait_until(lambda: not self.jobs_shown(), 20, "its end")
+        (notice,) = self.told()
+        self.assertIn("exit 3", notice)
+        self.assertEqual(self.told(), [])
+
     def test_a_server_that_was_there_before_is_told_by_its_next_result(self):
         command = "echo b >begun; read line <gate; echo once >>log; echo printed; exit 4"
         server, _ = self.begun(command)

@@ -8,10 +8,12 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 // What every command can rely on: shell, input, environment, directory, how it ends.
@@ -151,6 +153,40 @@ TEST_CASE("signals and exit codes")
         CHECK(guest.run("echo a\\").reply.out.head == "a\\\n");
         CHECK(guest.run("cat <<E\nfoo\nE").reply.out.head == "foo\n");
         CHECK(guest.run("no-such-program-x").reply.exit_code == 127);
+    });
+}
+
+TEST_CASE("who asks to be traced goes on, and its end is no other's")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const auto traced = "perl -e 'syscall(" + std::to_string(SYS_ptrace) +
+                            ", 0, 0, 0, 0) == 0 or exit 9; kill CHLD => $$; system(\"true\"); ";
+        const auto reply = guest.run("exec " + traced + "exit 7'").reply; // the shim's own child
+        CHECK(reply.exit_code == 7);
+        CHECK(reply.job_id.empty());
+        const auto left = guest.run("(exec >/dev/null 2>&1; sleep 0.3; exec " + traced +
+                                    "open(F, \">ended\")') &"); // its child by then
+        CHECK(left.reply.exit_code == 0);
+        CHECK(guest.until([&] { return ::access((guest.home() + "/ended").c_str(), F_OK) == 0; }));
+    });
+}
+
+TEST_CASE("what was printed is whole, however long the guest stands still at its end")
+{
+    in_each_mode([](Mode mode) {
+        Guest guest(mode);
+        const std::function<void()> stand_still = [&] {
+            ::usleep(150'000);
+            (void)guest.loop.call_at(BootClock::now() + std::chrono::milliseconds(1), stand_still);
+        };
+        const auto running = guest.start(
+            Guest::request("exec perl -e 'fcntl(STDOUT, " + std::to_string(F_SETPIPE_SZ) +
+                           ", 1048576) or exit 9; syswrite(STDOUT, \"x\" x 1048576)'"));
+        stand_still();
+        const auto reply = guest.wait_for(running).reply;
+        CHECK(reply.exit_code == 0);
+        CHECK(reply.out.total_bytes == 1048576);
     });
 }
 

@@ -178,6 +178,21 @@ TEST_CASE("freezer: what runs stands still, and goes on, twice")
     });
 }
 
+TEST_CASE("freezer: a long chain of processes of which each waits for the next")
+{
+    in_each_way([](Way way) {
+        Frozen frozen(way);
+        frozen.guest.run("perl -e 'for (1..150) { if (fork) { wait; exit } } system(\"" +
+                         std::string("while :; do echo >>a; sleep 0.01; done") +
+                         "\")' >/dev/null 2>&1 &");
+        CHECK(frozen.grows("a"));
+        REQUIRE(frozen.freeze());
+        CHECK(frozen.stands("a"));
+        frozen.freezer->thaw();
+        CHECK(frozen.grows("a"));
+    });
+}
+
 TEST_CASE("freezer: what had been stopped stays so")
 {
     in_each_way([](Way way) {

@@ -156,4 +156,14 @@ TEST_SUITE("guest/exec/outcome")
         CHECK_FALSE(outcome.unseen().is_set());
         CHECK(outcome.is_expected(true));
     }
+
+    TEST_CASE("one that somebody is about to tell comes back where that fails, whoever asks again")
+    {
+        Outcome outcome;
+        outcome.cut_off();
+        CHECK(outcome.lend(1, /*over=*/true));
+        CHECK_FALSE(outcome.await_again());
+        outcome.settle(1, /*told=*/false, "other");
+        CHECK(outcome.unseen().is_set());
+    }
 }

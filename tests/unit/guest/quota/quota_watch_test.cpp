@@ -4,12 +4,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 using berth::BootClock;
@@ -83,6 +85,47 @@ struct Watched : Machine {
 };
 
 } // namespace
+
+TEST_CASE("listings that hang do not keep the home from being counted")
+{
+    std::atomic<bool> hang = true;
+    Watched machine;
+    for (int i = 0; i < 2; ++i) {
+        machine.workers.run(
+            [&hang] {
+                while (hang) {
+                    std::this_thread::sleep_for(5ms);
+                }
+            },
+            Workers::Kind::listing);
+    }
+    machine.begin("a");
+    machine.grow("large", 10 * mebibyte);
+    CHECK(machine.until([&] { return !machine.stopped.empty(); }));
+    hang = false;
+}
+
+TEST_CASE("a count that ends while the session is paused stops nothing")
+{
+    std::atomic<bool> hang = true;
+    Watched machine;
+    for (std::size_t i = 0; i < Workers::Options().most; ++i) {
+        machine.workers.run([&hang] {
+            while (hang) {
+                std::this_thread::sleep_for(5ms);
+            }
+        });
+    }
+    machine.begin("a");
+    machine.grow("large", 10 * mebibyte);
+    machine.spin(200ms); // the count is wanted, and has no thread
+    machine.watch->hold();
+    hang = false;
+    machine.spin(200ms);
+    CHECK(machine.stopped.empty());
+    machine.watch->go_on();
+    CHECK(machine.until([&] { return !machine.stopped.empty(); }));
+}
 
 TEST_CASE("who has written most since the home was small enough is stopped, and nobody else")
 {

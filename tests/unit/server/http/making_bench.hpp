@@ -29,9 +29,9 @@ struct MakingBench : server::tests::Bench {
         making.tell_of_settings = [](const server::LiveSettings::Change&) {};
         making.check = [](const server::Options&) {};
         making.tell_of_sessions = [](session::Settings&, const std::string&) {};
-        settings = std::make_unique<server::LiveSettings>(
-            given, server::process_environment(), *making.options, making.tell_of_settings,
-            making.check);
+        settings = std::make_unique<server::LiveSettings>(given, server::process_environment(),
+                                                          *making.options, making.tell_of_settings,
+                                                          making.check);
     }
 
     /// A new text of the file has been taken.

@@ -142,8 +142,9 @@ TEST_CASE("a refusal quotes nothing that may be a password or a secret")
         CHECK(has(refusal, "has locked"));
         CHECK_FALSE(has(refusal, "hunter"));
     };
-    check(refusal_of("registry", "redis://u:hunter1@h", "registry = \"redis://u:hunter2@h\"\n"
-                                                        "locked = [\"registry\"]\n"),
+    check(refusal_of("registry", "redis://u:hunter1@h",
+                     "registry = \"redis://u:hunter2@h\"\n"
+                     "locked = [\"registry\"]\n"),
           "registry");
     for (const std::string key : {"secret", "env", "filter.secret"}) {
         const auto said = key + " = [\"T=env:hunter2\"]\n";
