@@ -209,6 +209,22 @@ TEST_SUITE("session/machine_end")
         CHECK(told == 0); // a restart is no error of a session
     }
 
+    TEST_CASE_FIXTURE(Fixture, "of one that is on no host a restart of this one is no reason")
+    {
+        backend->bound = false;
+        for (const auto ago : {0h, 24h}) {
+            CAPTURE(ago.count());
+            auto before = HostTime::now();
+            before.boot = "another";
+            note_use(work, before);
+            set_date_of_use(ago);
+            end_machine(work);
+            const auto facts = start()->facts(work);
+            CHECK(facts.state == (ago == 0h ? "lost" : "ended"));
+            CHECK(facts.why.find("restarted") == std::string::npos);
+        }
+    }
+
     TEST_CASE_FIXTURE(Fixture, "books of a release that noted no such time are read by the date")
     {
         for (const char* text : {"", "damaged"}) {
