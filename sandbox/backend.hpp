@@ -365,6 +365,12 @@ class Backend {
     /// The home that a key has on this host, as people look for it; empty where there is none.
     [[nodiscard]] virtual std::string find_home(const std::string& /*key_hash*/) { return {}; }
 
+    /// Whether these name one machine, as people write them and as records have them.
+    [[nodiscard]] virtual bool is_same_id(const std::string& one, const std::string& other) const
+    {
+        return one == other;
+    }
+
     /// Gives the session of `spec.key_hash`, which has nothing yet, what is known by `id`: the key
     /// of another session, whose machine has ended and whose home becomes this one's (`spec.home`,
     /// or by the key); or, of machines that are bound to no host, and with no `spec.home`, the id

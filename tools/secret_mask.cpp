@@ -1,6 +1,7 @@
 #include "tools/secret_mask.hpp"
 
 #include "sandbox/base/hex.hpp"
+#include "tools/line_starts.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -33,12 +34,18 @@ struct View {
     }
 };
 
-View plain_view(const std::string& text)
+/// Without ends of lines, and without what berth has put in front of them.
+View plain_view(const std::string& text, const LineStarts& starts = {})
 {
     View view;
+    std::size_t line = 0;
+    std::size_t hidden = starts.empty() ? 0 : starts[0]; // up to there
     for (std::size_t i = 0; i < text.size(); ++i) {
-        if (!is_line_end(text[i])) {
+        if (!is_line_end(text[i]) && i >= hidden) {
             view.add(text[i], i);
+        }
+        if (text[i] == '\n' && ++line < starts.size()) {
+            hidden = i + 1 + starts[line];
         }
     }
     return view;
@@ -91,20 +98,31 @@ class SecretMask::Search {
     [[nodiscard]] std::vector<SecretPlace> take() { return joined_places(std::move(found_)); }
 
   private:
-    /// In order, where something may be left out: at both ends, and beside what berth says in
-    /// brackets, of which lines, or what is behind their output, consist.
+    /// In order, where something may be left out: at both ends, beside what berth says in brackets,
+    /// of which lines, or what is behind their output, consist, and where it has cut a line.
     [[nodiscard]] std::vector<std::size_t> cuts_of(const View& view) const
     {
         std::vector<std::size_t> cuts{0};
         for (std::size_t i = 0; i < view.places.size(); ++i) {
             const auto place = view.places[i];
-            if (place > 0 && is_line_end(text_[place - 1]) &&
-                (text_[place] == '[' || (i > 0 && view.text[i - 1] == ']'))) {
+            const bool beside_bracket = place > 0 && is_line_end(text_[place - 1]) &&
+                                        (text_[place] == '[' || (i > 0 && view.text[i - 1] == ']'));
+            if (beside_bracket || is_cut_line(place)) {
                 cuts.push_back(i);
             }
         }
         cuts.push_back(view.text.size());
         return cuts;
+    }
+
+    /// Marks of grep_files, of lines that errors show, and of progress.
+    [[nodiscard]] bool is_cut_line(std::size_t place) const
+    {
+        const auto behind = std::string_view(text_).substr(place);
+        const auto before = std::string_view(text_).substr(0, place);
+        return behind.starts_with(" [cut]") || before.ends_with("[cut] ") ||
+               behind.starts_with("…") || before.ends_with("…") || behind.starts_with('`') ||
+               before.ends_with('`');
     }
 
     /// Of a form before a cut. Found by its first characters, and not by trying each length at each
@@ -179,10 +197,17 @@ std::vector<SecretPlace> SecretMask::places(const std::string& text, bool parts)
         return {};
     }
     Search search(text);
-    const auto plain = plain_view(text);
-    search.look(plain, forms_, /*encoded=*/false, parts);
-    if (text.find('%') != std::string::npos) {
-        search.look(decoded_view(plain), forms_, /*encoded=*/true, parts);
+    const auto look = [&](const View& plain) {
+        search.look(plain, forms_, /*encoded=*/false, parts);
+        if (text.find('%') != std::string::npos) {
+            search.look(decoded_view(plain), forms_, /*encoded=*/true, parts);
+        }
+    };
+    look(plain_view(text));
+    for (const auto& starts : {numbered_starts(text), diff_starts(text)}) {
+        if (!starts.empty()) {
+            look(plain_view(text, starts));
+        }
     }
     return search.take();
 }

@@ -29,8 +29,9 @@ struct SecretPlace {
 
 /// Takes values that must not be seen out of texts: as they are, and in the forms in which programs
 /// print them by the way, which are base64 (either alphabet, at any place in what is encoded),
-/// hexadecimal digits and percent-encoding; each also where it is broken over lines. Of one that a
-/// cut has parted, what is left of it. Immutable.
+/// hexadecimal digits and percent-encoding; each also where it is broken over lines, with numbers,
+/// paths or signs of a diff in front of them (line_starts.hpp). Of one that a cut has parted, what
+/// is left of it. Immutable.
 class SecretMask {
   public:
     explicit SecretMask(const std::vector<Secret>& secrets);

@@ -38,12 +38,6 @@ std::string path_of(const std::string& id)
     return "/sandboxes/" + id;
 }
 
-/// Older servers name a sandbox ID-CLIENT; both are the same one.
-std::string_view bare(std::string_view id)
-{
-    return id.substr(0, id.find('-'));
-}
-
 OutcomeUnknown made_perhaps(const Error& cause, bool late)
 {
     return OutcomeUnknown(cause,
@@ -115,7 +109,7 @@ Connected ApiClient::connect(const std::string& id, std::chrono::seconds timeout
     }
     Connected connected{.box = parse_box(reply.body), .resumed = reply.status == 201};
     // Reported of E2B after some pauses. Somebody else's files would be in it.
-    if (bare(connected.box.id) != bare(id)) {
+    if (bare_id(connected.box.id) != bare_id(id)) {
         throw Error(ErrorCode::backend_error,
                     "asked for one sandbox, E2B answered with another; it was left alone",
                     "End the session and begin a new one.");
@@ -187,7 +181,7 @@ BoxInfo ApiClient::info(const std::string& id, const Deadline& deadline,
         throw error_of(call, reply, true);
     }
     auto info = parse_info(reply.body);
-    if (bare(info.box.id) != bare(id)) {
+    if (bare_id(info.box.id) != bare_id(id)) {
         throw Error(ErrorCode::backend_error, "asked for one sandbox, E2B told of another");
     }
     info.told_at = reply.header("date");

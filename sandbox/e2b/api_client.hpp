@@ -27,6 +27,12 @@ struct Pacing {
     std::chrono::milliseconds patience{75'000}; ///< for one answer; E2B itself gives up after 70 s
 };
 
+/// Older servers name a sandbox ID-CLIENT; both are the same one.
+[[nodiscard]] constexpr std::string_view bare_id(std::string_view id)
+{
+    return id.substr(0, id.find('-'));
+}
+
 /// The control plane of E2B. Each call is one request, repeated where its wait ends before the
 /// deadline (sandbox/e2b/retry.hpp): a create only where the outcome of the last is known; the rest
 /// also where nobody answered, since done twice it is what it is done once. Thread-safe.

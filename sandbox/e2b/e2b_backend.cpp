@@ -52,6 +52,11 @@ class E2bBackend : public sandbox::Backend {
 
     [[nodiscard]] bool renews_machines() const noexcept override { return false; }
 
+    [[nodiscard]] bool is_same_id(const std::string& one, const std::string& other) const override
+    {
+        return bare_id(one) == bare_id(other);
+    }
+
     [[nodiscard]] sandbox::Availability availability() override
     {
         if (!trouble_) {

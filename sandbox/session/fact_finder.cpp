@@ -424,7 +424,7 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key,
         if (!sandbox || sandbox->machine().may_sleep()) {
             return std::nullopt;
         }
-        activity.info = sandbox->info();
+        activity.info = sandbox->glance(Deadline::after(look_time)); // to look is not to use
     } catch (const std::exception& error) { // of one session, that must not hide the others
         activity.trouble = error.what();
     }

@@ -179,9 +179,10 @@ bool MachineKeeper::has_home_of(const std::string& key, const std::optional<Reco
 void MachineKeeper::require_nobody_s(const std::string& id) const
 {
     const auto has_it = [&](const Record& record) {
-        return record.machine.id == id ||
-               std::ranges::any_of(record.machine.home,
-                                   [&](const auto& part) { return part.second == id; });
+        return backend_.is_same_id(record.machine.id, id) ||
+               std::ranges::any_of(record.machine.home, [&](const auto& part) {
+                   return backend_.is_same_id(part.second, id);
+               });
     };
     for (const auto& key : registry_.keys()) {
         const auto record = registry_.find(key);

@@ -156,7 +156,7 @@ bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& rec
         return record.state == State::running && !backend_.is_gone(record.machine) &&
                (backend_.ends_machines() || !is_unused_for(record, settings_.ttl));
     };
-    return are_books_elsewhere() && (lives_here(key) || is_used());
+    return (are_books_elsewhere() && lives_here(key)) || (registry_.is_shared() && is_used());
 }
 
 MachineKeeper::Checked MachineKeeper::check(Record& record) const

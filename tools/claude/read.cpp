@@ -28,11 +28,11 @@ std::uint64_t first_asked(const json& arguments)
     return offset == nullptr ? 1 : std::max<std::uint64_t>(offset->get<std::uint64_t>(), 1);
 }
 
-/// The tool's numbered lines, without the line above them that begins with a bracket, where no
-/// numbered one does.
+/// The tool's numbered lines, without those above them that begin with a bracket, where no numbered
+/// one does.
 std::string numbered_lines(std::string text)
 {
-    if (text.starts_with('[')) {
+    while (text.starts_with('[')) {
         text.erase(0, std::min(text.find('\n'), text.size() - 1) + 1);
     }
     if (text.ends_with('\n')) {

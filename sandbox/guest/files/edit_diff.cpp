@@ -2,6 +2,7 @@
 
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/guest/files/document_facts.hpp"
 #include "sandbox/guest/files/edit_regions.hpp"
 #include "sandbox/guest/files/line_diff.hpp"
 
@@ -242,6 +243,9 @@ Diff unified_diff(const Document& document, std::uint64_t budget, bool created, 
 {
     const std::string path = visible(document.path());
     const std::string before = created ? "/dev/null" : path;
+    if (binary && !created && is_as_original(document)) {
+        return {}; // it was moved, no more
+    }
     if (binary) {
         return {.text = "Binary files " + before + " and " + path + " differ\n"};
     }

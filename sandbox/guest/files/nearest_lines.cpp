@@ -23,7 +23,8 @@ constexpr unsigned least_percent = 50;
 
 std::string shown_line(std::string_view line)
 {
-    return utf8::sanitize(utf8::prefix_bytes(line, shown_bytes));
+    return utf8::sanitize(utf8::prefix_bytes(line, shown_bytes)) +
+           (line.size() > shown_bytes ? "…" : "");
 }
 
 /// All lines are the same as far as they are compared, and the text does not occur all the same.

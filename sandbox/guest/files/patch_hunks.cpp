@@ -156,6 +156,11 @@ class Hunks {
         return {{.begin = begins[count % begins.size()], .end = original_.size()}};
     }
 
+    static bool is_exact(const TolerantMatch& place) noexcept
+    {
+        return is_exact_in_lines(place.through);
+    }
+
     /// Those that are exactly so, if there are any; of these, behind headers, the first alone.
     std::vector<TolerantMatch> places_of(const PatchHunk& hunk)
     {
@@ -173,7 +178,6 @@ class Hunks {
         for (auto& place : places) {
             place.begin = document_.size() - (original_.size() - place.begin);
         }
-        const auto is_exact = [](const TolerantMatch& place) { return place.through == 0; };
         if (std::ranges::any_of(places, is_exact)) {
             std::erase_if(places, [&](const TolerantMatch& place) { return !is_exact(place); });
         }
@@ -229,18 +233,32 @@ class Hunks {
         throw_not_found(document_, hunk.old_text, what);
     }
 
-    /// Bytes of the newline in front of a line; 0 for the first.
+    static std::size_t newline_at_end(std::string_view text) noexcept
+    {
+        return text.ends_with("\r\n") ? 2 : text.ends_with('\n') ? 1 : 0;
+    }
+
+    /// Of whole lines, or the end of them.
+    static bool ends_with_empty_line(std::string_view text) noexcept
+    {
+        const auto newline = newline_at_end(text);
+        return newline > 0 && (text.size() == newline || text[text.size() - newline - 1] == '\n');
+    }
+
+    /// Bytes of the newline in front of a line that can go with it; 0 for the first, and where the
+    /// line before it is empty.
     [[nodiscard]] std::uint64_t newline_before(std::uint64_t begin) const
     {
+        constexpr std::size_t two_newlines = 4;
         std::string before;
         std::uint64_t seen = 0;
         DocumentReader reader(document_);
         for (auto piece = reader.next(); !piece.empty() && seen < begin; piece = reader.next()) {
             before += piece.substr(0, static_cast<std::size_t>(begin - seen));
             seen += piece.size();
-            before.erase(0, before.size() - std::min<std::size_t>(before.size(), 2));
+            before.erase(0, before.size() - std::min(before.size(), two_newlines));
         }
-        return before.ends_with("\r\n") ? 2 : before.ends_with('\n') ? 1 : 0;
+        return ends_with_empty_line(before) ? 0 : newline_at_end(before);
     }
 
     /// places_of(), the first line counted in that a byte order mark hides: where that is the
@@ -254,10 +272,10 @@ class Hunks {
         auto first = places_of(marked);
         std::erase_if(first, [](const TolerantMatch& place) { return place.begin != 0; });
         if (first.empty() ||
-            (!places.empty() && places.front().through == 0 && first.front().through != 0)) {
+            (!places.empty() && is_exact(places.front()) && !is_exact(first.front()))) {
             return places;
         }
-        if (places.empty() || (places.front().through != 0 && first.front().through == 0)) {
+        if (places.empty() || (!is_exact(places.front()) && is_exact(first.front()))) {
             hunk = std::move(marked);
             return first;
         }
@@ -282,10 +300,10 @@ class Hunks {
         std::string text = tolerant_replacement(hunk.old_text, hunk.new_text, place);
         std::uint64_t begin = place.begin;
         if (place.open_end) { // the file shall end as before
-            if (text.ends_with('\n')) {
-                text.resize(text.size() - (text.ends_with("\r\n") ? 2 : 1));
-            } else if (text.empty()) {
+            if (text.empty()) {
                 begin -= newline_before(begin);
+            } else if (!ends_with_empty_line(text)) { // which without a newline would be none
+                text.resize(text.size() - newline_at_end(text));
             }
         }
         document_.replace({begin}, place.begin + place.actual.size() - begin, text);
@@ -312,7 +330,8 @@ class Hunks {
         if (begin == document_.size() && begin > empty && !ends_with_newline(document_)) {
             // The last line gets its newline, and the file ends as before.
             const std::string newline = facts_.all_crlf ? "\r\n" : "\n";
-            text = newline + text.substr(0, text.size() - newline.size());
+            const bool stays = ends_with_empty_line(text); // without a newline it would be none
+            text = newline + text.substr(0, text.size() - (stays ? 0 : newline.size()));
         }
         document_.replace({begin}, 0, text);
         position_ = begin + text.size();

@@ -142,9 +142,12 @@ void PatchTarget::prepare()
     }
     make_parents(written(), context_);
     const auto mode = destination_ ? std::optional(source.status.st_mode) : std::nullopt;
-    replacement_.emplace(
-        written(), Replacement::Options{.mode = mode, .exclusive = true, .only_unchanged = true},
-        context_);
+    replacement_.emplace(written(),
+                         Replacement::Options{.mode = mode,
+                                              .exclusive = true,
+                                              .only_unchanged = true,
+                                              .moved = destination_ ? &source : nullptr},
+                         context_);
     DocumentReader reader(*document_);
     for (auto piece = reader.next(); !piece.empty(); piece = reader.next()) {
         replacement_->write(piece);

@@ -20,6 +20,8 @@
 namespace berth::guest {
 namespace {
 
+constexpr const char* acl_attribute = "system.posix_acl_access";
+
 bool same_time(const timespec& a, const timespec& b) noexcept
 {
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
@@ -36,7 +38,7 @@ std::vector<std::string> kept_attributes(const std::string& file)
     for (std::size_t at = 0; at < names.size();) {
         std::string name = names.c_str() + at;
         at += name.size() + 1;
-        if (name.starts_with("user.") || name == "system.posix_acl_access") {
+        if (name.starts_with("user.") || name == acl_attribute) {
             kept.push_back(std::move(name));
         }
     }
@@ -88,27 +90,39 @@ void Replacement::require_unchanged() const
     }
 }
 
-bool Replacement::take_owner() const
+bool Replacement::take_owner(const WriteTarget& old) const
 {
     struct stat own = {};
-    const auto& old = target_.status;
+    const auto& status = old.status;
     return ::fstat(temporary_.fd(), &own) == 0 &&
-           ((own.st_uid == old.st_uid && own.st_gid == old.st_gid) ||
-            ::fchown(temporary_.fd(), old.st_uid, old.st_gid) == 0);
+           ((own.st_uid == status.st_uid && own.st_gid == status.st_gid) ||
+            ::fchown(temporary_.fd(), status.st_uid, status.st_gid) == 0);
 }
 
-void Replacement::take_attributes() const
+/// False where its ACL names somebody whom this sandbox does not know: nobody here can set it.
+bool Replacement::take_attributes(const WriteTarget& old) const
 {
-    const std::string old = descriptor_path(target_.file.get());
-    for (const auto& name : kept_attributes(old)) {
+    const std::string path = descriptor_path(old.file.get());
+    bool has_acl = false;
+    for (const auto& name : kept_attributes(path)) {
         std::array<char, 64UL * 1024> value; // the kernel's limit for one
-        const ssize_t size = ::getxattr(old.c_str(), name.c_str(), value.data(), value.size());
-        if (size >= 0 && ::fsetxattr(temporary_.fd(), name.c_str(), value.data(),
-                                     static_cast<std::size_t>(size), 0) != 0) {
-            throw_write_error(errno, temporary_.fd(),
-                              "keep the attribute " + name + " of " + visible(target_.path()));
+        const ssize_t size = ::getxattr(path.c_str(), name.c_str(), value.data(), value.size());
+        const bool is_acl = name == acl_attribute;
+        has_acl = has_acl || is_acl;
+        if (size < 0 || ::fsetxattr(temporary_.fd(), name.c_str(), value.data(),
+                                    static_cast<std::size_t>(size), 0) == 0) {
+            continue;
         }
+        if (is_acl && errno == EINVAL) {
+            return false;
+        }
+        throw_write_error(errno, temporary_.fd(),
+                          "keep the attribute " + name + " of " + visible(old.path()));
     }
+    if (!has_acl) { // else the folder's default one would let in whom the file did not
+        static_cast<void>(::fremovexattr(temporary_.fd(), acl_attribute));
+    }
+    return true;
 }
 
 void Replacement::write_in_place(const CallContext& context)
@@ -173,11 +187,12 @@ std::string Replacement::put(const CallContext& context)
         if (options_.only_unchanged) {
             require_unchanged();
         }
-        if (target_.status.st_nlink > 1 || !take_owner()) {
+        if (target_.status.st_nlink > 1 || !take_owner(target_) || !take_attributes(target_)) {
             write_in_place(context);
             return hash_.finish();
         }
-        take_attributes();
+    } else if (options_.moved != nullptr) { // what cannot be kept is no reason to leave it there
+        static_cast<void>(take_owner(*options_.moved) && take_attributes(*options_.moved));
     }
     // After the owner, since a change of it clears bits. A set-user-id bit does not survive a
     // change of content, as with write(2).

@@ -33,6 +33,8 @@ class Replacement {
         bool exclusive = false;      ///< Error(conflict) when a file has appeared meanwhile
         bool only_unchanged = false; ///< Error(conflict) when the file was changed meanwhile
         bool restores = false;       ///< what was there before: no quota keeps it away
+        /// A file that is moved: the new one gets its attributes, and its owner where that can be.
+        const WriteTarget* moved = nullptr;
     };
 
     /// `target` and `context` must outlive it; the target's parents exist.
@@ -50,8 +52,8 @@ class Replacement {
     std::string put(const CallContext& context);
     [[nodiscard]] std::uint64_t goes() const noexcept;
     void require_unchanged() const;
-    [[nodiscard]] bool take_owner() const;
-    void take_attributes() const;
+    [[nodiscard]] bool take_owner(const WriteTarget& old) const;
+    [[nodiscard]] bool take_attributes(const WriteTarget& old) const;
     void write_in_place(const CallContext& context);
     [[nodiscard]] bool take_mode(int file, const struct stat& now) const;
 

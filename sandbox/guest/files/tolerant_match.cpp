@@ -247,7 +247,7 @@ class TolerantSearch {
                                 .actual = std::move(actual),
                                 .through = comparison.through(),
                                 .open_end = open_end_});
-            over_ = query_.to_exact && comparison.through() == 0;
+            over_ = query_.to_exact && is_exact_in_lines(comparison.through());
         }
     }
 

@@ -28,13 +28,20 @@ struct TolerantMatch {
     bool open_end = false; ///< the document ends there without the newline that the text has
 };
 
+/// Whether nothing differs but the ends of lines, which of whole lines mean nothing: whoever wrote
+/// them does not know how they end in a file of both kinds.
+[[nodiscard]] constexpr bool is_exact_in_lines(unsigned through) noexcept
+{
+    return (through & ~static_cast<unsigned>(Tolerance::line_ends)) == 0;
+}
+
 struct TolerantQuery {
     std::string_view text;
     std::size_t most = 1; ///< places
     /// The text, which ends with a newline, is whole lines of the document; the last of these may
     /// be without a newline.
     bool whole_lines = false;
-    /// Nothing is looked for behind a place where nothing differs.
+    /// Nothing is looked for behind a place that is_exact_in_lines().
     bool to_exact = false;
 };
 

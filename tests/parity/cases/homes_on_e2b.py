@@ -184,6 +184,8 @@ class HomesOnE2bTest(ParityTest):
             self.kill_guest()
             self.assertEqual(self.output("cat file"), "theirs\n")
             self.adopt(box.id, "again", status=1)  # it is a session's, which is in use
+            other_name = self.adopt(box.id + "-6532622b", "again", status=1)
+            self.assertEqual(other_name["code"], "conflict")
             self.command_line("sessions", "kill", "kept", "--purge")
             self.assertEqual(self.state_of(box.id), "killed")
 

@@ -208,6 +208,9 @@ class OnE2bTest(ParityTest):
         self.assertEqual(self.state_of(box), "paused")
         self.command_line("sessions", "resume", "work")
         self.assertEqual(self.state_of(box), "running")
+        self.counts()
+        self.command_line("status")  # nor is it longer awake for that
+        self.assertFalse([name for name in self.counts() if "connect" in name])
         self.assertEqual(self.output("cat file"), "kept\n")
 
     def test_a_box_that_is_gone_is_told_and_a_fresh_one_is_used(self):

@@ -45,15 +45,24 @@ TEST_SUITE("session/failing_books")
 {
     TEST_CASE_FIXTURE(Fixture, "a machine goes on that shared books cannot be told the end of")
     {
-        books.shared = true;
-        fail(ErrorCode::sandbox_unavailable);
-        CHECK(error_of([&] { end(); }) == ErrorCode::sandbox_unavailable);
+        tests::FailingRegistry elsewhere(session::make_file_registry(directory / "elsewhere"));
+        elsewhere.shared = true;
+        elsewhere.put(key_hash(work), *books.find(key_hash(work)));
+        elsewhere.before_put = [] {
+            throw Error(ErrorCode::sandbox_unavailable, "they cannot be reached");
+        };
+        session::MachineKeeper with_elsewhere(settings, *backend, elsewhere);
+        const auto end_there = [&] {
+            (void)with_elsewhere.end(key_hash(work), {.deadline = Deadline::after(5s)});
+        };
+        CHECK(error_of(end_there) == ErrorCode::sandbox_unavailable);
         CHECK(lives());
         CHECK(backend->count("destroy") == 0);
-        books.before_put = nullptr;
-        CHECK(start()->facts(work).state == "running");
-        end();
-        CHECK(start()->facts(work).state == "ended");
+        CHECK(elsewhere.find(key_hash(work))->state == session::State::running);
+        elsewhere.before_put = nullptr;
+        end_there();
+        CHECK_FALSE(lives());
+        CHECK(elsewhere.find(key_hash(work))->state == session::State::ended);
     }
 
     TEST_CASE_FIXTURE(Fixture, "on a full disk one that is to be ended ends, which makes room")

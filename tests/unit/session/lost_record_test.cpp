@@ -220,7 +220,7 @@ TEST_SUITE("session/lost_record")
         SUBCASE("nor forgotten")
         {
             std::ofstream(backend->home(key_hash(work))) << "another's";
-            const auto all = start()->list();
+            const auto all = start()->list_asked();
             REQUIRE(all.size() == 1);
             CHECK(all[0].state == "running");
             CHECK(all[0].silence.find("its state directory is another") != std::string::npos);

@@ -61,12 +61,31 @@ TEST_CASE("line ends hide no secret")
     CHECK(masked(wrapped, key).starts_with("[secret TOKEN]"));
 }
 
+TEST_CASE("nor do numbers, paths and signs that berth puts in front of lines")
+{
+    const std::string key = "-----BEGIN KEY-----\nMIIabcdefgh\nijklmnop\n-----END KEY-----";
+    CHECK(masked("7\tx\n8\t-----BEGIN KEY-----\n9\tMIIabcdefgh\n10\tijklmnop\n"
+                 "11\t-----END KEY-----\n12\ty\n",
+                 key) == "7\tx\n8\t[secret TOKEN]\n12\ty\n");
+    CHECK(masked("-2\tgh+p/A1\n-1\tb2?C3d4\n") == "-2\t[secret TOKEN]\n");
+    CHECK(masked("a/2024-01-02.log:5:gh+p/A1\na/2024-01-02.log-6-b2?C3d4\n") ==
+          "a/2024-01-02.log:5:[secret TOKEN]\n");
+    CHECK(masked("5:gh+p/A1\n6:b2?C3d4\n") == "5:[secret TOKEN]\n");
+    CHECK(masked("--- f\n+++ f\n@@ -1,3 +1,3 @@\n gh+p/A1\n b2?C3d4\n-x\n+y\n") ==
+          "--- f\n+++ f\n@@ -1,3 +1,3 @@\n [secret TOKEN]\n-x\n+y\n");
+    CHECK(masked("7\tgh+p/A1\n9\tb2?C3d4\n") == "7\tgh+p/A1\n9\tb2?C3d4\n"); // a file's own
+}
+
 TEST_CASE("what a cut has left of a secret is masked")
 {
     CHECK(masked("token: gh+p/A1b") == "token: [secret TOKEN]");
     CHECK(masked("A1b2?C3d4 is it") == "[secret TOKEN] is it");
     CHECK(masked("log\ngh+p/A1b\n[... 3 lines (1 KB) left out ...]\nb2?C3d4\nend") ==
           "log\n[secret TOKEN]\n[... 3 lines (1 KB) left out ...]\n[secret TOKEN]\nend");
+    CHECK(masked("f:5:[cut] b2?C3d4 x gh+p/A1b [cut]\n") ==
+          "f:5:[cut] [secret TOKEN] x [secret TOKEN] [cut]\n");
+    CHECK(masked("it has `export X=gh+p/A1b` there") == "it has `export X=[secret TOKEN]` there");
+    CHECK(masked("x gh+p/A1b…") == "x [secret TOKEN]…");
     CHECK(masked("gh+p/A1b in the middle") == "gh+p/A1b in the middle");
     CHECK(masked("at its end gh+p") == "at its end gh+p"); // it may be anything
     CHECK(masked("2026 gh+p/A1b2\n[info] b2?C3d4\n") == "2026 [secret TOKEN]\n[info] b2?C3d4\n");

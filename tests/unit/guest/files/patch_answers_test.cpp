@@ -1,6 +1,11 @@
 #include "sandbox/guest/files/patch_text.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 
+#include <array>
+#include <string>
+
+#include <sys/xattr.h>
+
 using namespace berth;
 using namespace berth::guest;
 using namespace berth::guest::testing;
@@ -28,6 +33,29 @@ bool says(const std::string& text, const std::string& part)
 const std::string mark = "\xef\xbb\xbf";
 
 } // namespace
+
+TEST_CASE("of two places that differ in their line ends alone none is taken without a line above")
+{
+    const Machine machine;
+    machine.put("f", "f\r\na\r\ng\na\n");
+    CHECK(patch_error(machine, "*** Update File: f\n@@\n-a\n+b\n").code() ==
+          ErrorCode::ambiguous_match);
+    CHECK(machine.get("f") == "f\r\na\r\ng\na\n");
+}
+
+TEST_CASE("a file that is moved keeps its attributes, and no difference is shown of it")
+{
+    const Machine machine;
+    const std::string binary("\0\1", 2);
+    machine.put("old", binary, 0640);
+    const auto path = [&](const std::string& name) { return machine.home + "/" + name; };
+    REQUIRE(::setxattr(path("old").c_str(), "user.k", "v", 1, 0) == 0);
+    const auto reply = patch(machine, "*** Update File: old\n*** Move to: new\n");
+    CHECK(reply.diff.empty());
+    CHECK(machine.get("new") == binary);
+    std::array<char, 4> value{};
+    CHECK(::getxattr(path("new").c_str(), "user.k", value.data(), value.size()) == 1);
+}
 
 TEST_CASE("a first line behind a byte order mark is a place like any other")
 {

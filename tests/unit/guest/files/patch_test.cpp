@@ -139,6 +139,14 @@ TEST_CASE("where a hunk belongs")
         {"a\nb", " a\n b\n+c\n", "a\nb\nc"},
         {"a\nb", "-a\n b\n+a\n", "b\na"},
         {"a\r\nb", " a\n b\n+c\n", "a\r\nb\r\nc"},
+        // an empty last line is none without its newline
+        {"a\n\nb", " a\n \n-b\n", "a\n\n"},
+        {"a\r\n\r\nb", " a\n \n-b\n", "a\r\n\r\n"},
+        {"a\n\nb", "-b\n", "a\n\n"},
+        {"\nb", "-b\n", "\n"},
+        {"a", "+\n", "a\n\n"},
+        // how the lines of a place end is no reason to take another one
+        {"f\r\na\r\ng\na\n", "@@ f\n-a\n+b\n", "f\r\nb\r\ng\na\n"},
         // empty lines before the next mark are none of the file's
         {"a\nb\n\nc\n", "@@ a\n+x\n\n", "a\nx\nb\n\nc\n"},
         {"a\nb\n", "-a\n\n\n@@\n-b\n+c\n\n", "c\n"},

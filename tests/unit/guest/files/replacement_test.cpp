@@ -2,6 +2,7 @@
 #include "sandbox/guest/files/temporary_file.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <thread>
@@ -10,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mount.h>
+#include <sys/xattr.h>
 
 using berth::Error;
 using berth::ErrorCode;
@@ -62,6 +64,38 @@ TEST_CASE("old content that cannot be put back stays in a file, and the error na
     REQUIRE(kept.starts_with(machine.home + "/berth-backup-"));
     CHECK(machine.get(kept.substr(machine.home.size() + 1)) == "the old content");
     CHECK(machine.count() == 3);
+}
+
+TEST_CASE("a folder's default ACL lets nobody in whom a file that is written anew did not")
+{
+    // Version 2; owner rwx, user 1234 rwx, group ---, mask rwx, others ---.
+    struct Entry {
+        std::uint16_t tag, permissions;
+        std::uint32_t id;
+    };
+
+    constexpr std::uint32_t nobody = ~0U;
+
+    const struct {
+        std::uint32_t version = 2;
+        std::array<Entry, 5> entries{
+            {{1, 7, nobody}, {2, 7, 1234}, {4, 0, nobody}, {16, 7, nobody}, {32, 0, nobody}}};
+    } acl;
+
+    static_assert(sizeof(acl) == 4 + 5 * 8);
+    const Machine machine;
+    machine.put("f", "old", 0640);
+    REQUIRE(::setxattr(machine.home.c_str(), "system.posix_acl_default", &acl, sizeof(acl), 0) ==
+            0);
+    put(machine, "f");
+    CHECK(machine.get("f") == "new");
+    CHECK((machine.status("f").st_mode & 0777U) == 0640);
+    const auto path = machine.home + "/f";
+    CHECK(::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) == -1);
+    // One of its own it keeps.
+    REQUIRE(::setxattr(path.c_str(), "system.posix_acl_access", &acl, sizeof(acl), 0) == 0);
+    put(machine, "f");
+    CHECK(::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) == sizeof(acl));
 }
 
 TEST_CASE("a write removes what a killed guest has left in the directory, and nothing else")
