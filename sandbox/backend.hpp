@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -120,12 +121,22 @@ struct MachineSpec {
     /// nothing. Whatever process makes something of the machine on the server's behalf, and may
     /// live on when that is killed, holds it for as long.
     int lock = -1;
+    /// Throws Error(busy) where another server may make the session's machine by now, so that
+    /// nothing of that one's is touched; empty: nobody does. Called in create() and adopt() alone.
+    std::function<void()> require_right{};
     /// An unnamed session ends with its server: the guest holds the read end of a pipe whose write
     /// end only this server has.
     bool ends_with_server = false;
     std::chrono::milliseconds idle_end{0};   ///< the guest ends itself after so long without use
     std::chrono::milliseconds idle_pause{0}; ///< and pauses after so long without call and job
     protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
+
+    void check_right() const
+    {
+        if (require_right) {
+            require_right();
+        }
+    }
 };
 
 /// What must be remembered to find a machine again, in any process. Written to the registry.

@@ -181,6 +181,7 @@ E2bBackend::make_in_home(const MachineSpec& spec, const BoxHome& home, const Box
         e2b::change_network(link_->api, found, network, api_time);
         return install(spec, box, home, network);
     } catch (...) {
+        spec.check_right(); // else it is another's by now, who works there
         if (!home.number.empty() || found.state == BoxState::paused) {
             pause_if_possible(link_->api, home.id, api_time);
         }
@@ -225,7 +226,7 @@ std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, c
     const auto deadline = Deadline::after(install_time);
     unkept_.watch(network, [&] {
         install_guest(*running->awake(deadline), guest, guest_config(spec),
-                      forbidden_places(network), deadline);
+                      forbidden_places(network), deadline, spec.require_right);
     });
     return make_box_machine(link_, std::move(record), std::move(running), options_.lease);
 }

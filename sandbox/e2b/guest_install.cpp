@@ -233,15 +233,25 @@ void require_kept(EnvdClient& envd, const std::string& hash,
 
 void install_guest(EnvdClient& envd, const GuestProgram& program,
                    const protocol::GuestConfig& config, const std::vector<std::string>& forbidden,
-                   const Deadline& deadline)
+                   const Deadline& deadline, const std::function<void()>& may)
 {
+    const auto require_right = [&] {
+        if (may) {
+            may();
+        }
+    };
+    const auto start = [&](const std::string& arrived) {
+        require_right(); // what was sent before may have taken long
+        return run_as_root(envd, start_script(program.hash, arrived, forbidden), deadline);
+    };
+    require_right();
     upload_text(envd, std::string(guest_folder) + '/' + protocol::residence::config,
                 protocol::encode(config), deadline);
-    auto done = run_as_root(envd, start_script(program.hash, {}, forbidden), deadline);
+    auto done = start({});
     if (done.status == has_not_it) {
         const auto arrived = guest_path(program.hash) + ".new";
         upload_program(envd, program, arrived, deadline);
-        done = run_as_root(envd, start_script(program.hash, arrived, forbidden), deadline);
+        done = start(arrived);
     }
     if (done.status == not_kept_from_all) {
         throw NotKept(quotable(done.said, {}));

@@ -4,6 +4,7 @@
 #include "sandbox/e2b/envd_client.hpp"
 #include "sandbox/protocol/guest_config.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,11 @@ struct GuestProgram {
 /// has not the same one. `forbidden`: see forbidden_places(); they are asked before it begins.
 /// Throws NotKept where one answers, Error(sandbox_unavailable) with what the sandbox said, and
 /// what EnvdClient throws; the sandbox is of no use then. A step whose connection breaks is made
-/// again, twice.
+/// again, twice. `may`, if any, is called before whatever ends or changes the guest that is there,
+/// and throws where that is another server's.
 void install_guest(EnvdClient& envd, const GuestProgram& program,
                    const protocol::GuestConfig& config, const std::vector<std::string>& forbidden,
-                   const Deadline& deadline);
+                   const Deadline& deadline, const std::function<void()>& may = {});
 
 /// The same question in one that has the guest's program of that hash already; one of a release
 /// that does not know it proves nothing. Throws NotKept, and what EnvdClient throws.

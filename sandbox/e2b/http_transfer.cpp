@@ -203,8 +203,7 @@ void HttpTransfer::fail(HttpFailure::Cause cause, const std::string& why, std::s
     {
         const std::scoped_lock lock(mutex_);
         // A library that connects again by itself may have sent it the time before.
-        const bool nothing =
-            unsent() || (cause == HttpFailure::Cause::unconnected && !body_begun_);
+        const bool nothing = unsent() || (cause == HttpFailure::Cause::unconnected && !body_begun_);
         failure_.emplace(cause, nothing, where_ + ": " + why, std::move(hint));
         changed_.notify_all();
     }

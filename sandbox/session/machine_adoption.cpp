@@ -377,8 +377,8 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
     Record words = *record; // with what nobody was told of, which goes with the home
     if (may_be_attended(*record, adoption)) {
         keep_last_words(key, words, lock);
-    } else { // else they would be gone with a machine that ends for an adoption that fails
-        take_last_words(key, words, /*ends=*/false);
+    } else {
+        take_words_to_adopt(key, words);
     }
     require_idle(*record, adoption, sandbox);
     record->untold = std::move(words.untold);
@@ -388,6 +388,21 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
     registry_.put(key, *record);
     renew_machine_here(key, *record);
     return true;
+}
+
+/// Else they would be gone with a machine that ends for an adoption that fails.
+void MachineKeeper::take_words_to_adopt(const std::string& key, Record& record)
+{
+    try {
+        take_last_words(key, record, /*ends=*/false);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::session_lost || error.code() == ErrorCode::backend_error) {
+            refuse_untold(visible(record.id.session), error.what());
+        }
+        throw;                              // of the books
+    } catch (const std::exception& error) { // no descriptor is left, or no memory
+        refuse_untold(visible(record.id.session), error.what());
+    }
 }
 
 void MachineKeeper::require_idle(const Record& record, const Adoption& adoption,

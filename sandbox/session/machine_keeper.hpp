@@ -294,6 +294,7 @@ class MachineKeeper {
                      const Registry::Hold& lock);
     void keep_last_words(const std::string& key, Record& record, const Registry::Hold& lock);
     void take_last_words(const std::string& key, Record& record, bool ends);
+    void take_words_to_adopt(const std::string& key, Record& record);
     void change_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
                       const Registry::Hold* lock) noexcept;
     void settle_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox);
@@ -374,8 +375,10 @@ class MachineKeeper {
     [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key,
                                                      const Record& record) const;
     [[nodiscard]] sandbox::MachineRecord any_of(const std::string& key, const Record& record) const;
-    [[nodiscard]] static sandbox::MachineSpec
-    fresh_spec(const std::string& key, const std::string& session, const Registry::Hold& lock);
+    /// `lock` must outlive it.
+    [[nodiscard]] sandbox::MachineSpec fresh_spec(const std::string& key,
+                                                  const std::string& session,
+                                                  const Registry::Hold& lock) const;
     [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record,
                                                const Registry::Hold& lock) const;
 

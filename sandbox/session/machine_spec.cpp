@@ -9,10 +9,11 @@ namespace berth::session {
 
 /// Of a machine that nobody knows yet: whose it is, and nothing of what it shall have.
 sandbox::MachineSpec MachineKeeper::fresh_spec(const std::string& key, const std::string& session,
-                                               const Registry::Hold& lock)
+                                               const Registry::Hold& lock) const
 {
     sandbox::MachineSpec spec;
     spec.lock = lock.descriptor();
+    spec.require_right = [this, &lock] { require_held(lock); };
     spec.key_hash = key;
     spec.session = session;
     spec.generation = random_hex(16);

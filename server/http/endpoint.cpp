@@ -161,6 +161,29 @@ HttpAnswer failure(const rpc::Id& id, const Error& error)
     return answer;
 }
 
+LegacyOwner owner_of(const Caller& caller)
+{
+    return {.principal = caller.principal, .settings = caller.settings};
+}
+
+/// Of a batch the requests beside the one that was counted as its POST came, for as long as what is
+/// returned lives. Else it would be one request, however many there are in it. Throws Error(busy).
+std::shared_ptr<void> count_others(const Caller& caller, const json& messages)
+{
+    const auto requests = static_cast<std::size_t>(
+        std::ranges::count_if(messages, [](const json& each) { return each.contains("id"); }));
+    const auto more = std::max<std::size_t>(requests, 1) - 1;
+    std::shared_ptr<void> counted(
+        nullptr, [account = caller.account, more](void*) { account->calls -= more; });
+    if ((caller.account->calls += more) > caller.calls) {
+        throw Error(ErrorCode::busy,
+                    "with the " + std::to_string(requests) + " of this batch more than " +
+                        std::to_string(caller.calls) + " requests would be in flight",
+                    "Send fewer at once, or this batch again when some are answered.");
+    }
+    return counted;
+}
+
 } // namespace
 
 /// What a request brings beside its message.
@@ -305,7 +328,7 @@ HttpAnswer Endpoint::metadata(const HttpHead& head) const
 
 HttpAnswer Endpoint::end_session(const HttpHead& head, const Caller& caller)
 {
-    if (!parts_.sessions.end(session_id(head), caller.principal)) {
+    if (!parts_.sessions.end(session_id(head), owner_of(caller))) {
         unknown_session();
     }
     return {.status = 204};
@@ -365,7 +388,9 @@ HttpAnswer Endpoint::modern(rpc::Message message, Asked& asked)
     const auto scope = std::to_string(++scopes_);
     const auto id = message.id;
     tenant->dispatcher().receive(std::move(message), asked.source(scope));
-    return asked.wait(tenant, [tenant, id, scope] { tenant->dispatcher().cancel(id, scope); });
+    // A call that goes on is a use of the session: it is not left as soon as a long one ends.
+    const std::shared_ptr<void> used(nullptr, [tenant](void*) { tenant->note_use(); });
+    return asked.wait(used, [tenant, id, scope] { tenant->dispatcher().cancel(id, scope); });
 }
 
 HttpAnswer Endpoint::initialize(rpc::Message message, Asked& asked)
@@ -374,7 +399,7 @@ HttpAnswer Endpoint::initialize(rpc::Message message, Asked& asked)
     (void)mcp::string_parameter(*message.params, "protocolVersion", message.method);
     const auto id = LegacySessions::make_id();
     auto name = named_session(asked.request.head);
-    const auto session = parts_.sessions.add(id, asked.caller.principal,
+    const auto session = parts_.sessions.add(id, owner_of(asked.caller),
                                              tenant_of(asked.caller, name.empty() ? id : name));
     session->dispatcher().receive(std::move(message), asked.source());
     return asked.wait(session, {}, {{"Mcp-Session-Id", id}});
@@ -409,7 +434,7 @@ std::shared_ptr<Tenant> Endpoint::tenant_of(const Caller& caller, const std::str
 /// Throws HttpRefusal.
 std::shared_ptr<LegacySession> Endpoint::session_of(const Asked& asked)
 {
-    auto session = parts_.sessions.find(session_id(asked.request.head), asked.caller.principal);
+    auto session = parts_.sessions.find(session_id(asked.request.head), owner_of(asked.caller));
     if (!session) {
         unknown_session();
     }
@@ -435,6 +460,7 @@ HttpAnswer Endpoint::batch(json&& messages, Asked& asked)
     }
     mcp::check_http_batch(messages, asked.facts);
     const auto session = session_of(asked);
+    const auto others = count_others(asked.caller, messages);
     for (auto& message : messages) {
         if (const auto params = message.find("params");
             params != message.end() && params->is_object()) {
@@ -442,7 +468,10 @@ HttpAnswer Endpoint::batch(json&& messages, Asked& asked)
         }
     }
     session->dispatcher().receive_batch(std::move(messages), asked.source());
-    return asked.wait(session, {});
+    return asked.wait(
+        std::make_shared<std::pair<std::shared_ptr<LegacySession>, std::shared_ptr<void>>>(session,
+                                                                                           others),
+        {});
 }
 
 } // namespace berth::server::http

@@ -7,9 +7,9 @@
 
 namespace berth::server::http {
 
-LegacySession::LegacySession(std::string principal, std::shared_ptr<Tenant> tenant,
+LegacySession::LegacySession(LegacyOwner owner, std::shared_ptr<Tenant> tenant,
                              rpc::WorkerPool& pool)
-    : principal_(std::move(principal)), tenant_(std::move(tenant)),
+    : owner_(std::move(owner)), tenant_(std::move(tenant)),
       connection_(tenant_->application().service()),
       dispatcher_(connection_, nullptr, pool, tenant_->application().options().rpc)
 {
@@ -21,14 +21,13 @@ std::string LegacySessions::make_id()
     return random_hex(bytes);
 }
 
-std::shared_ptr<LegacySession> LegacySessions::add(const std::string& id,
-                                                   const std::string& principal,
+std::shared_ptr<LegacySession> LegacySessions::add(const std::string& id, const LegacyOwner& owner,
                                                    std::shared_ptr<Tenant> tenant)
 {
-    auto session = std::make_shared<LegacySession>(principal, std::move(tenant), pool_);
+    auto session = std::make_shared<LegacySession>(owner, std::move(tenant), pool_);
     std::shared_ptr<LegacySession> ended; // outside of the lock: its end may wait
     const std::lock_guard lock(mutex_);
-    ended = take_oldest_of(principal);
+    ended = take_oldest_of(owner.principal);
     places_[id] = {session, Clock::now()};
     return session;
 }
@@ -40,7 +39,7 @@ std::shared_ptr<LegacySession> LegacySessions::take_oldest_of(const std::string&
     auto oldest = places_.end();
     bool oldest_works = true;
     for (auto each = places_.begin(); each != places_.end(); ++each) {
-        if (each->second.session->principal() != principal) {
+        if (each->second.session->owner().principal != principal) {
             continue;
         }
         ++count;
@@ -61,25 +60,24 @@ std::shared_ptr<LegacySession> LegacySessions::take_oldest_of(const std::string&
     return taken;
 }
 
-std::shared_ptr<LegacySession> LegacySessions::find(const std::string& id,
-                                                    const std::string& principal)
+std::shared_ptr<LegacySession> LegacySessions::find(const std::string& id, const LegacyOwner& owner)
 {
     const std::lock_guard lock(mutex_);
     const auto found = places_.find(id);
-    if (found == places_.end() || found->second.session->principal() != principal) {
+    if (found == places_.end() || found->second.session->owner() != owner) {
         return nullptr;
     }
     found->second.used = Clock::now();
     return found->second.session;
 }
 
-bool LegacySessions::end(const std::string& id, const std::string& principal)
+bool LegacySessions::end(const std::string& id, const LegacyOwner& owner)
 {
     std::shared_ptr<LegacySession> ended;
     {
         const std::lock_guard lock(mutex_);
         const auto found = places_.find(id);
-        if (found == places_.end() || found->second.session->principal() != principal) {
+        if (found == places_.end() || found->second.session->owner() != owner) {
             return false;
         }
         ended = std::move(found->second.session);

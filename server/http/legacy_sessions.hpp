@@ -11,20 +11,29 @@
 
 namespace berth::server::http {
 
+/// Whose a session is. Who has another profile by another token, or by what became of his own, is
+/// not the one whose it is: he would have what that profile keeps from him.
+struct LegacyOwner {
+    std::string principal;
+    std::map<std::string, std::string> settings{}; ///< see Caller
+
+    bool operator==(const LegacyOwner&) const = default;
+};
+
 /// The session of a client of an older revision (Mcp-Session-Id): what was negotiated with it, and
 /// its requests in flight, which another request of it may cancel.
 class LegacySession {
   public:
-    LegacySession(std::string principal, std::shared_ptr<Tenant> tenant, rpc::WorkerPool& pool);
+    LegacySession(LegacyOwner owner, std::shared_ptr<Tenant> tenant, rpc::WorkerPool& pool);
     LegacySession(const LegacySession&) = delete;
     LegacySession& operator=(const LegacySession&) = delete;
 
-    [[nodiscard]] const std::string& principal() const noexcept { return principal_; }
+    [[nodiscard]] const LegacyOwner& owner() const noexcept { return owner_; }
 
     [[nodiscard]] rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
 
   private:
-    std::string principal_;
+    LegacyOwner owner_;
     std::shared_ptr<Tenant> tenant_;
     mcp::Connection connection_;
     rpc::Dispatcher dispatcher_; ///< its end waits for calls
@@ -45,15 +54,15 @@ class LegacySessions {
     [[nodiscard]] static std::string make_id();
 
     /// The new one, which others may have taken the place of by now.
-    std::shared_ptr<LegacySession> add(const std::string& id, const std::string& principal,
+    std::shared_ptr<LegacySession> add(const std::string& id, const LegacyOwner& owner,
                                        std::shared_ptr<Tenant> tenant);
 
-    /// Null: there is none of that id, or it is another principal's, which nobody learns.
+    /// Null: there is none of that id, or it is another's, which nobody learns.
     [[nodiscard]] std::shared_ptr<LegacySession> find(const std::string& id,
-                                                      const std::string& principal);
+                                                      const LegacyOwner& owner);
 
     /// False as find() is null. Its calls are stopped.
-    bool end(const std::string& id, const std::string& principal);
+    bool end(const std::string& id, const LegacyOwner& owner);
 
     /// Ends those that are idle.
     void sweep();

@@ -98,6 +98,12 @@ void Tenants::make_room(const std::string& principal)
     oldest->second->leaves = true; // the sweeper takes it
 }
 
+/// Of one that is_free().
+Tenants::Clock::time_point Tenants::last_use(const Place& place)
+{
+    return place.tenant ? std::max(place.used, place.tenant->last_use()) : place.used;
+}
+
 std::vector<std::shared_ptr<Tenant>> Tenants::take_idle()
 {
     std::vector<std::shared_ptr<Tenant>> idle;
@@ -105,7 +111,7 @@ std::vector<std::shared_ptr<Tenant>> Tenants::take_idle()
     const auto now = Clock::now();
     for (auto each = places_.begin(); each != places_.end();) {
         auto& place = *each->second;
-        if (is_free(each->second) && (place.leaves || now - place.used > idle_)) {
+        if (is_free(each->second) && (place.leaves || now - last_use(place) > idle_)) {
             idle.push_back(std::move(place.tenant));
             each = places_.erase(each);
         } else {

@@ -32,8 +32,16 @@ class Tenant {
     /// Of requests that stand by themselves, each with a scope of its own.
     [[nodiscard]] rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
 
+    using Clock = std::chrono::steady_clock;
+
+    /// A request has ended just now.
+    void note_use() noexcept { used_ = Clock::now(); }
+
+    [[nodiscard]] Clock::time_point last_use() const noexcept { return used_; }
+
   private:
     std::unique_ptr<Application> application_;
+    std::atomic<Clock::time_point> used_{Clock::now()};
     mcp::Connection connection_;
     rpc::Dispatcher dispatcher_; ///< its end waits for calls
 };
@@ -64,7 +72,7 @@ class Tenants {
     [[nodiscard]] std::size_t count();
 
   private:
-    using Clock = std::chrono::steady_clock;
+    using Clock = Tenant::Clock;
     /// Principal, what holds for the caller beside its name, and session.
     using Key = std::tuple<std::string, std::map<std::string, std::string>, std::string>;
 
@@ -76,6 +84,7 @@ class Tenants {
     };
 
     [[nodiscard]] static bool is_free(const std::shared_ptr<Place>& place);
+    [[nodiscard]] static Clock::time_point last_use(const Place& place);
     void make_room(const std::string& principal);
     void sweep(const std::stop_token& stop);
     [[nodiscard]] std::vector<std::shared_ptr<Tenant>> take_idle();

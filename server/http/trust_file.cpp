@@ -39,7 +39,7 @@ void TrustFile::look(const Read& read)
     looked_ = now;
     switch (watch_.look(path_)) {
     case FileWatch::State::same:
-        if (!refused_.empty()) {
+        if (!refused_.empty() && watch_.is_as_taken()) { // else it is just being written
             read_again(read);
         }
         return;

@@ -86,46 +86,32 @@ Service::Service(Configuration configuration)
                  });
 }
 
-Service::Text Service::make_text(const std::function<std::string()>& make,
-                                 std::optional<std::string>& kept)
-{
-    const std::lock_guard lock(mutex_);
-    if (kept) {
-        return {*kept, true};
-    }
-    // Asked first: a text that was made before the answer could be the one of a moment ago.
-    const bool lasting = configuration_.lasting();
-    Text text{make(), lasting};
-    if (lasting) {
-        kept = text.json;
-    }
-    return text;
-}
-
+/// Made each time: what a session is like changes with its machine, while its server goes on.
 Service::Text Service::instructions()
 {
-    return make_text(
-        [this] {
-            const auto text = utf8::sanitize(configuration_.instructions());
-            std::string quoted;
-            rpc::append_quoted(quoted, utf8::prefix_bytes(text, instructions_limit));
-            return quoted;
-        },
-        instructions_);
+    // Asked first: a text that was made before the answer could be the one of a moment ago.
+    const bool lasting = configuration_.lasting();
+    const auto text = utf8::sanitize(configuration_.instructions());
+    std::string quoted;
+    rpc::append_quoted(quoted, utf8::prefix_bytes(text, instructions_limit));
+    return {std::move(quoted), lasting};
 }
 
 Service::Text Service::tools_text(bool with_icons)
 {
-    return make_text(
-        [this, with_icons] {
-            auto text = list_tools(configuration_.catalog, *configuration_.settings(),
-                                   configuration_.describe, with_icons);
-            for (const auto& tool : configuration_.protocol_tools) {
-                text.insert(text.size() - 1, (text.size() > 2 ? "," : "") + tool.definition);
-            }
-            return text;
-        },
-        tools_texts_.at(with_icons ? 1 : 0));
+    const auto settings = configuration_.settings();
+    const std::lock_guard lock(mutex_);
+    auto& kept = tools_texts_.at(with_icons ? 1 : 0);
+    if (kept.made_by && kept.made_by == settings) {
+        return {kept.json, true};
+    }
+    const bool lasting = configuration_.lasting(); // asked first, as above
+    auto text = list_tools(configuration_.catalog, *settings, configuration_.describe, with_icons);
+    for (const auto& tool : configuration_.protocol_tools) {
+        text.insert(text.size() - 1, (text.size() > 2 ? "," : "") + tool.definition);
+    }
+    kept = {text, lasting ? settings : nullptr};
+    return {std::move(text), lasting};
 }
 
 bool Service::offers(std::string_view method) const noexcept

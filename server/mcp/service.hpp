@@ -116,8 +116,12 @@ class Service {
         bool lasting = false;
     };
 
-    [[nodiscard]] Text make_text(const std::function<std::string()>& make,
-                                 std::optional<std::string>& kept);
+    /// That may be kept, and the settings that it was made by.
+    struct KeptText {
+        std::string json;
+        std::shared_ptr<const tools::Settings> made_by;
+    };
+
     [[nodiscard]] Text instructions();
     [[nodiscard]] Text tools_text(bool with_icons);
     [[nodiscard]] const tools::Entry& requested_tool(const nlohmann::json& params) const;
@@ -136,9 +140,8 @@ class Service {
 
     Configuration configuration_;
     std::mutex mutex_;
-    std::optional<std::string> instructions_; ///< as JSON text; guarded by mutex_
     /// Without and with icons; guarded by mutex_.
-    std::array<std::optional<std::string>, 2> tools_texts_;
+    std::array<KeptText, 2> tools_texts_;
     std::map<std::string, std::vector<HeaderArgument>>
         header_arguments_;   ///< of tools that have some
     bool completes_ = false; ///< whether anything that is offered has arguments to complete

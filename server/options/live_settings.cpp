@@ -184,7 +184,9 @@ void LiveSettings::look()
 
 bool LiveSettings::is_due_again() const
 {
-    return !refused_.empty() && std::chrono::steady_clock::now() - tried_ >= retry_interval;
+    // Else a file that is being written would be taken, empty as it is for a moment.
+    return !refused_.empty() && watch_.is_as_taken() &&
+           std::chrono::steady_clock::now() - tried_ >= retry_interval;
 }
 
 /// What the file says of a server that is started now, also of what this one keeps.

@@ -71,10 +71,12 @@ HttpSocket::Head HttpSocket::read_head(std::string& head, std::size_t limit,
                                        const Deadline& deadline)
 {
     std::size_t searched = 0;
+    std::size_t skipped = 0; // empty lines, of which a stranger could send them without end
     for (;;) {
         if (searched == 0) {
-            const auto begin = ahead_.find_first_not_of("\r\n", taken_);
-            ahead_.erase(0, std::min(begin, ahead_.size()));
+            const auto begin = std::min(ahead_.find_first_not_of("\r\n", taken_), ahead_.size());
+            skipped += begin - taken_;
+            ahead_.erase(0, begin);
             taken_ = 0;
         }
         const auto end = ahead_.find(end_of_head, searched);
@@ -83,7 +85,7 @@ HttpSocket::Head HttpSocket::read_head(std::string& head, std::size_t limit,
             head.assign(ahead_, 0, taken_);
             return Head::whole;
         }
-        if (ahead_.size() >= limit) {
+        if (skipped + ahead_.size() >= limit) {
             return Head::too_long;
         }
         // Each byte once, however small the pieces are that they come in.
@@ -91,6 +93,9 @@ HttpSocket::Head HttpSocket::read_head(std::string& head, std::size_t limit,
         const auto count = read_ahead(deadline);
         if (count <= 0) {
             return count == 0 && ahead_.empty() ? Head::closed : Head::late;
+        }
+        if (deadline.expired()) { // also of one that never lets the socket run empty
+            return Head::late;
         }
     }
 }

@@ -45,8 +45,9 @@ status "$1"
 OUTCOMES_SCRIPT = r"""
 mount -t tmpfs -o size=8m,mode=700 none "$1" || exit
 call() { "$0" call --json --session full --state-dir "$1" bash_exec "$2"; }
-call "$1" '{"command": "echo said; exit 3", "background": true}' >&2
+call "$1" '{"command": "sleep 1; echo said; exit 3", "background": true}' >&2
 call "$1" '{"command": "sleep 600", "background": true}' >&2
+sleep 2
 cat /dev/zero >"$1/filled" 2>/dev/null
 "$0" sessions --state-dir "$1" $2 >&2
 printf '{"status": %d}\n' $?

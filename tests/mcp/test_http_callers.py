@@ -7,6 +7,7 @@ import pwd
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -101,6 +102,29 @@ class TokenTest(HttpBench):
         self.wait_for(lambda: (status("berth_bob"), "nothing of it holds" in self.log()) ==
                       (200, True))
 
+    def test_a_session_of_an_older_client_is_that_of_its_token_s_profile(self):
+        """What a profile keeps from a token it does not get by the session of another one."""
+        config = self.config('[profiles.strict]\nread_only = true\nlocked = ["read_only"]\n')
+        robot = {**ALICE, "token": "berth_robot", "profile": "strict"}
+        self.serve_tokens("--config", config, a=ALICE, b=robot)
+        session = self.initialize(headers=bearer("berth_alice"))
+        call = request(1, "tools/call", {"name": "bash_exec", "arguments": {"command": "echo did"}})
+        self.assertEqual(self.send(call, {**session, **bearer("berth_robot")}).status, 404)
+        self.assertIn("did", self.send(call, session).body.decode())
+        # Nor does one whose own profile has changed.
+        token_file(self.tokens, a={**ALICE, "profile": "strict"}, b=robot)
+        self.wait_for(lambda: self.send(call, session).status == 404)
+
+    def test_a_batch_is_as_many_requests_as_are_in_it(self):
+        self.serve_tokens(a={**ALICE, "calls": 2})
+        session = self.initialize("2025-03-26", bearer("berth_alice"))
+        pings = [request(number, "ping") for number in range(3)]
+        answer = self.send(pings, session)
+        self.assertEqual((answer.status, answer.message["error"]["data"]["code"]), (429, "busy"))
+        done = self.send([*pings[:2], {"jsonrpc": "2.0", "method": "notifications/x"}], session)
+        self.assertEqual((done.status, len(done.message)), (200, 2), done)
+        self.assertEqual(self.send(pings[:2], session).status, 200)  # they are not counted any more
+
     def tools_of(self, session):
         answer = self.modern("tools/list", **bearer("berth_alice"), Berth_Session=session)
         self.assertEqual(answer.status, 200, answer)
@@ -123,8 +147,9 @@ class TokenTest(HttpBench):
         self.assertNotIn("bash_exec", self.tools_of("gone for long"))
 
     def test_names_that_a_caller_makes_up_make_no_folders(self):
-        roots = self.state.path / "projects"
-        roots.mkdir()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        roots = pathlib.Path(folder.name).resolve()
         config = self.config(f'allowed_mount_roots = ["{roots}"]\n'
                              f'default_workspace = "{roots}/{{principal}}/{{session}}"\n')
         self.serve_tokens("--config", config)

@@ -21,6 +21,9 @@ using nlohmann::json;
 
 namespace {
 
+const LegacyOwner alice{.principal = "alice"};
+const LegacyOwner bob{.principal = "bob"};
+
 struct LegacyBench : berth::tests::TenantBench {
     LegacyBench()
     {
@@ -83,25 +86,28 @@ TEST_CASE("the id of a session is long, of visible characters, and never the sam
     CHECK(ids.size() == 1000);
 }
 
-TEST_CASE("a session is found by its id and its principal alone")
+TEST_CASE("a session is found by its id, its principal and what holds for that one alone")
 {
     LegacyBench bench;
     LegacySessions sessions(bench.pool, no_end);
-    sessions.add("one", "alice", bench.tenant);
-    sessions.add("two", "alice", bench.tenant);
-    const auto found = sessions.find("one", "alice");
+    sessions.add("one", alice, bench.tenant);
+    sessions.add("two", alice, bench.tenant);
+    const auto found = sessions.find("one", alice);
     REQUIRE(found);
-    CHECK(found->principal() == "alice");
-    CHECK(sessions.find("one", "alice") == found);
-    CHECK(sessions.find("two", "alice") != found);
-    CHECK(sessions.find("one", "bob") == nullptr);
-    CHECK(sessions.find("", "alice") == nullptr);
-    CHECK_FALSE(sessions.end("one", "bob"));
-    CHECK_FALSE(sessions.end("three", "alice"));
+    CHECK(found->owner() == alice);
+    const LegacyOwner other{.principal = "alice", .settings = {{"profile", "strict"}}};
+    CHECK(sessions.find("one", other) == nullptr); // a token of less
+    CHECK_FALSE(sessions.end("one", other));
+    CHECK(sessions.find("one", alice) == found);
+    CHECK(sessions.find("two", alice) != found);
+    CHECK(sessions.find("one", bob) == nullptr);
+    CHECK(sessions.find("", alice) == nullptr);
+    CHECK_FALSE(sessions.end("one", bob));
+    CHECK_FALSE(sessions.end("three", alice));
     CHECK(sessions.count() == 2);
-    CHECK(sessions.end("one", "alice"));
-    CHECK_FALSE(sessions.end("one", "alice"));
-    CHECK(sessions.find("one", "alice") == nullptr);
+    CHECK(sessions.end("one", alice));
+    CHECK_FALSE(sessions.end("one", alice));
+    CHECK(sessions.find("one", alice) == nullptr);
     CHECK(sessions.count() == 1);
 }
 
@@ -109,15 +115,15 @@ TEST_CASE("a session without a request ends, one with a call does not")
 {
     LegacyBench bench;
     LegacySessions sessions(bench.pool, 0ms);
-    sessions.add("idle", "alice", bench.tenant);
-    sessions.add("busy", "alice", bench.tenant);
-    const auto busy = sessions.find("busy", "alice");
+    sessions.add("idle", alice, bench.tenant);
+    sessions.add("busy", alice, bench.tenant);
+    const auto busy = sessions.find("busy", alice);
     bench.call(*busy);
     CHECK(becomes_true([&] { // a moment later than its last use
         sessions.sweep();
         return sessions.count() == 1;
     }));
-    CHECK(sessions.find("busy", "alice") == busy);
+    CHECK(sessions.find("busy", alice) == busy);
     bench.released = true;
     CHECK(becomes_true([&] {
         sessions.sweep();
@@ -129,7 +135,7 @@ TEST_CASE("a session that is used does not end")
 {
     LegacyBench bench;
     LegacySessions sessions(bench.pool, no_end);
-    sessions.add("one", "alice", bench.tenant);
+    sessions.add("one", alice, bench.tenant);
     sessions.sweep();
     CHECK(sessions.count() == 1);
 }
@@ -140,13 +146,13 @@ TEST_CASE("the end of a session stops its calls, which are answered all the same
         CAPTURE(all);
         LegacyBench bench;
         LegacySessions sessions(bench.pool, no_end);
-        sessions.add("one", "alice", bench.tenant);
-        const auto session = sessions.find("one", "alice");
+        sessions.add("one", alice, bench.tenant);
+        const auto session = sessions.find("one", alice);
         bench.call(*session);
         if (all) {
             sessions.stop_calls();
         } else {
-            CHECK(sessions.end("one", "alice"));
+            CHECK(sessions.end("one", alice));
         }
         CHECK_FALSE(session->dispatcher().drain(Deadline::after(1ms)));
         bench.released = true;
@@ -161,31 +167,31 @@ TEST_CASE("of one principal so many are there, and the one unused for longest en
 {
     LegacyBench bench;
     LegacySessions sessions(bench.pool, no_end);
-    sessions.add("bob", "bob", bench.tenant);
+    sessions.add("bob", bob, bench.tenant);
     for (std::size_t i = 0; i < LegacySessions::most_per_principal; ++i) {
-        sessions.add(std::to_string(i), "alice", bench.tenant);
+        sessions.add(std::to_string(i), alice, bench.tenant);
     }
     CHECK(sessions.count() == LegacySessions::most_per_principal + 1);
-    CHECK(sessions.find("0", "alice") != nullptr); // used again
-    sessions.add("new", "alice", bench.tenant);
+    CHECK(sessions.find("0", alice) != nullptr); // used again
+    sessions.add("new", alice, bench.tenant);
     CHECK(sessions.count() == LegacySessions::most_per_principal + 1);
-    CHECK(sessions.find("0", "alice") != nullptr);
-    CHECK(sessions.find("1", "alice") == nullptr);
-    CHECK(sessions.find("new", "alice") != nullptr);
-    CHECK(sessions.find("bob", "bob") != nullptr);
+    CHECK(sessions.find("0", alice) != nullptr);
+    CHECK(sessions.find("1", alice) == nullptr);
+    CHECK(sessions.find("new", alice) != nullptr);
+    CHECK(sessions.find("bob", bob) != nullptr);
 }
 
 TEST_CASE("a session that is at work makes no room for a new one, which would wait for its end")
 {
     LegacyBench bench;
     LegacySessions sessions(bench.pool, no_end);
-    sessions.add("busy", "alice", bench.tenant);
-    bench.call(*sessions.find("busy", "alice"));
+    sessions.add("busy", alice, bench.tenant);
+    bench.call(*sessions.find("busy", alice));
     for (std::size_t i = 0; i < LegacySessions::most_per_principal; ++i) {
-        sessions.add(std::to_string(i), "alice", bench.tenant);
+        sessions.add(std::to_string(i), alice, bench.tenant);
     }
-    CHECK(sessions.find("busy", "alice") != nullptr);
-    CHECK(sessions.find("0", "alice") == nullptr);
+    CHECK(sessions.find("busy", alice) != nullptr);
+    CHECK(sessions.find("0", alice) == nullptr);
     CHECK_FALSE(bench.released);
     bench.released = true;
 }

@@ -77,6 +77,20 @@ TEST_CASE("who calls one session at once gets one tenant")
     CHECK(tenants->count() == 1);
 }
 
+TEST_CASE("a session is not left as soon as a long call of it has ended")
+{
+    TenantsBench bench;
+    const auto tenants = bench.start(1s);
+    const auto caller = caller_of("alice");
+    auto tenant = tenants->get(caller, "work");
+    std::this_thread::sleep_for(2500ms); // it is at work
+    tenant->note_use();
+    tenant.reset();
+    std::this_thread::sleep_for(500ms);
+    CHECK(tenants->count() == 1);
+    CHECK(becomes_true([&] { return tenants->count() == 0; }));
+}
+
 TEST_CASE("sessions are of a principal and of what holds for its caller")
 {
     TenantsBench bench;

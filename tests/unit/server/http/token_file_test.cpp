@@ -6,10 +6,12 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <sys/stat.h>
@@ -211,6 +213,20 @@ TEST_CASE("a file that was refused for something beside it is read again, and th
     CHECK(file->find("t1") == nullptr);
     CHECK(bench.told.size() == 2);
     CHECK(bench.told.back().empty());
+}
+
+TEST_CASE("nor is it read while it is being written anew")
+{
+    TokenBench bench(token_entry("a", "t1", "alice"));
+    const auto file = bench.open();
+    bench.write("[tokens.a]\nprincipal = 7\n");
+    CHECK(becomes_true([&] { return file->find("t1") && !bench.told.empty(); }));
+    bench.write("");
+    for (int tries = 0; tries < 40; ++tries) {
+        CHECK(file->find("t1"));
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    CHECK(bench.told.size() == 1);
 }
 
 TEST_CASE("a token that is taken out of the file is none, whatever is wrong with others by now")

@@ -184,6 +184,22 @@ TEST_CASE("what was refused for something beside the file is tried again, and to
     CHECK(live.settings->options()->sessions.mounts.size() == 1);
 }
 
+TEST_CASE("a file that was refused is not read while it is being written anew")
+{
+    Live live("[read]\nlimit = 10\n");
+    live.file("network = \"nonsense\"\n[read]\nlimit = 20\n");
+    REQUIRE(live.is_told());
+    live.file("");
+    for (int tries = 0; tries < 80; ++tries) { // longer than until it is tried again
+        CHECK(live.settings->options()->tools.read_limit == 10);
+        std::this_thread::sleep_for(100ms);
+    }
+    CHECK(live.changes.size() == 1);
+    live.file("[read]\nlimit = 30\n");
+    REQUIRE(live.until([&] { return live.changes.size() == 2; }));
+    CHECK(live.settings->options()->tools.read_limit == 30);
+}
+
 TEST_CASE("what the file said is there for others as long as it holds")
 {
     Live live("[read]\nlimit = 10\n");

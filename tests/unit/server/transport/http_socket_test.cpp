@@ -105,6 +105,9 @@ TEST_CASE("a head has its limit to the byte, also with what follows it")
     SocketPair endless;
     endless.say(std::string(100, 'x'));
     CHECK(endless.read_head(100) == HttpSocket::Head::too_long);
+    SocketPair nothing;
+    nothing.say(std::string(200, '\n'));
+    CHECK(nothing.read_head(100) == HttpSocket::Head::too_long);
 }
 
 TEST_CASE("a head that does not end is late, and none at all is a connection that ends")
