@@ -359,6 +359,13 @@ void show_limits(Options& options, const Layers& layers)
     show_limited(options.settings, "job", options.tools.job_timeout, layers);
 }
 
+std::shared_ptr<const RawValues> file_of(const Given& given, const Environment& environment)
+{
+    return given.file
+               ? given.file
+               : std::make_shared<const RawValues>(read_settings(given.config_file, environment));
+}
+
 /// Rules of a network that nobody asks for ask for nothing.
 void note_asked(Options& options)
 {
@@ -383,10 +390,7 @@ Environment process_environment()
 
 Options make_options(const Given& given, const Environment& environment)
 {
-    auto file =
-        given.file
-            ? given.file
-            : std::make_shared<const RawValues>(read_settings(given.config_file, environment));
+    auto file = file_of(given, environment);
     const Layers layers(given.values, *file, environment, given.kept);
     Options options{.backend = layers.choice("backend"),
                     .profile = layers.profile(),
