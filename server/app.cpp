@@ -14,6 +14,7 @@
 #include "server/cli/sessions.hpp"
 #include "server/cli/status.hpp"
 #include "server/cli/token.hpp"
+#include "server/first_process.hpp"
 #include "server/http/serve_http.hpp"
 #include "server/log.hpp"
 #include "server/mcp/error_details.hpp"
@@ -371,6 +372,7 @@ int run_line(const cli::CommandLine& line, const Composition& composition)
 
 int run(int argc, const char* const* argv, const Composition& composition)
 {
+    leave_first_process();
     cli::hold_standard_streams();
     // A write beyond `ulimit -f` is to fail like any other, not to end every session.
     ::signal(SIGXFSZ, SIG_IGN); // NOLINT(bugprone-signal-handler)

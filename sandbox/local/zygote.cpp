@@ -9,6 +9,7 @@
 #include "sandbox/local/launch_spec.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,8 @@ namespace berth::local {
 namespace {
 
 constexpr const char* step = "launcher";
+/// Of a zygote that has let go of a launcher's socket: what it has to say it has said.
+constexpr std::chrono::seconds last_patience{2};
 // MFD_EXEC of Linux 6.3, newer than Debian 12's headers.
 constexpr unsigned mfd_exec = 0x0010U;
 
@@ -152,8 +155,17 @@ std::optional<int> Zygote::ask(UniqueFd theirs, int control, int wake, const std
         stop();
         throw Failure(step, ETIMEDOUT, "wait for the zygote to fork a launcher");
     }
-    const auto pid = receive_number(control);
-    return pid ? pid : receive_number(socket_.get());
+    if (const auto pid = receive_number(control)) {
+        return pid;
+    }
+    // It says at once why there is no launcher. One that was killed before it had told its pid it
+    // knows nothing of: it would be waited for without end, under the lock of all that come after.
+    if (!wait_readable(socket_.get(), Deadline::after(last_patience))) {
+        (void)process_.signal(SIGKILL);
+        stop();
+        return std::nullopt;
+    }
+    return receive_number(socket_.get());
 }
 
 void Zygote::prepare(const std::string& ahead)

@@ -65,10 +65,16 @@ ChildProcess hold_namespace()
     clone_args args{};
     args.flags = CLONE_NEWUSER;
     args.exit_signal = SIGCHLD;
+    const pid_t launcher = ::getpid();
     const pid_t pid = sys::clone3(args);
     require(pid >= 0, step, "clone3 for an id map");
     if (pid == 0) {
+        // Of a launcher that is killed just now it would stay, with its lock and its sockets.
+        ::close_range(0, ~0U, 0);
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != launcher) {
+            ::_exit(1);
+        }
         for (;;) {
             ::pause();
         }

@@ -1,0 +1,55 @@
+#include "server/first_process.hpp"
+
+#include <csignal>
+
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace berth::server {
+namespace {
+
+/// As a shell has it of who was killed.
+int exit_status(int status) noexcept
+{
+    constexpr int killed = 128;
+    return WIFSIGNALED(status) ? killed + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+[[noreturn]] void be_first(pid_t child, const sigset_t& all) noexcept
+{
+    ::close_range(0, ~0U, 0); // a client sees the end of the child's output, not of this one's
+    for (;;) {
+        siginfo_t signal{};
+        const int number = ::sigwaitinfo(&all, &signal);
+        if (number > 0 && number != SIGCHLD) {
+            ::kill(child, number);
+        }
+        int status = 0;
+        for (pid_t ended = 0; (ended = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+            if (ended == child) {
+                ::_exit(exit_status(status));
+            }
+        }
+    }
+}
+
+} // namespace
+
+void leave_first_process()
+{
+    if (::getpid() != 1) {
+        return;
+    }
+    sigset_t all;
+    sigset_t before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const pid_t child = ::fork();
+    if (child > 0) {
+        be_first(child, all);
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+} // namespace berth::server
