@@ -22,7 +22,8 @@ class FileWatch {
 
     [[nodiscard]] State look(const std::string& path);
 
-    /// Whether the last look saw just what was taken: "same" may also mean that somebody is writing.
+    /// Whether the last look saw just what was taken: "same" may also mean that somebody is
+    /// writing.
     [[nodiscard]] bool is_as_taken() const noexcept { return seen_ == taken_; }
 
   private:
