@@ -41,6 +41,7 @@ void leave_first_process()
     if (::getpid() != 1) {
         return;
     }
+    ::signal(SIGCHLD, SIG_DFL); // ignored, as it may be inherited, it would tell of nobody's end
     sigset_t all;
     sigset_t before;
     ::sigfillset(&all);

@@ -30,7 +30,8 @@ using nlohmann::json;
 
 constexpr const char* present_name = "errors.jsonl";
 constexpr const char* previous_name = "errors.1.jsonl";
-constexpr off_t present_limit = 64L * 1024;
+/// Right after a file was put aside fifty of the longest are in that one.
+constexpr off_t present_limit = 128L * 1024;
 constexpr std::size_t message_limit = 2048;
 /// Above any that was written by these rules.
 constexpr std::size_t read_limit = 1UL << 20U;

@@ -58,7 +58,7 @@ void compare(std::string_view first, std::string_view second, std::size_t& of_fi
         if (at == 0 || (is_separator(first[at - 1]) && is_separator(second[at - 1]))) {
             const auto one = number_at(first, at);
             const auto two = one ? number_at(second, at) : std::nullopt;
-            if (two && two->value == one->value + 1) {
+            if (two && one->value < two->value && two->value - 1 == one->value) {
                 of_first = one->end;
                 of_second = two->end;
                 return;

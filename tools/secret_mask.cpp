@@ -118,11 +118,14 @@ class SecretMask::Search {
     /// Marks of grep_files, of lines that errors show, and of progress.
     [[nodiscard]] bool is_cut_line(std::size_t place) const
     {
+        constexpr std::string_view mark = "…";
         const auto behind = std::string_view(text_).substr(place);
         const auto before = std::string_view(text_).substr(0, place);
-        return behind.starts_with(" [cut]") || before.ends_with("[cut] ") ||
-               behind.starts_with("…") || before.ends_with("…") || behind.starts_with('`') ||
-               before.ends_with('`');
+        if (behind.front() == ' ' || behind.front() == mark.front()) { // few are worth a look
+            return behind.starts_with(" [cut]") || behind.starts_with(mark);
+        }
+        return !before.empty() && (before.back() == ' ' || before.back() == mark.back()) &&
+               (before.ends_with("[cut] ") || before.ends_with(mark));
     }
 
     /// Of a form before a cut. Found by its first characters, and not by trying each length at each

@@ -17,7 +17,8 @@ class Workers {
     /// Of jobs. Each has a queue, in which the askers take turns; searches, listings and transfers,
     /// which may take long without anything being stuck, have a part of the threads only, as have
     /// filters, of which many take turns: the rest is for short ones. Listings are by themselves,
-    /// since they seldom take as long as a search through what is in the files.
+    /// since they seldom take as long as a search through what is in the files. The count of a
+    /// home, one at a time, is among the short ones: behind listings that hang it would never come.
     enum class Kind : unsigned char { brief, search, listing, transfer, filter };
 
     struct Options {

@@ -3,12 +3,15 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/local/cgroup_tree.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <map>
 #include <optional>
 #include <sstream>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -164,6 +167,22 @@ bool write_control(const std::string& path, std::string_view value)
            ::write(fd.get(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
 }
 
+/// Those in there, where they are this one and, of a container, its first process, which has
+/// nothing else to do than to wait for this one; empty: there are others.
+std::vector<std::string> own_processes(const std::string& base)
+{
+    const bool is_below_first = ::getppid() == 1 && ::getpid() != 1;
+    std::vector<std::string> own;
+    std::istringstream lines(read_text(base + "/cgroup.procs"));
+    for (std::string pid; std::getline(lines, pid);) {
+        if (pid != std::to_string(::getpid()) && !(is_below_first && pid == "1")) {
+            return {};
+        }
+        own.push_back(pid);
+    }
+    return own;
+}
+
 bool enable(const std::string& base)
 {
     return write_control(base + "/cgroup.subtree_control", "+memory +pids +cpu");
@@ -197,11 +216,13 @@ void prepare_delegated(CgroupLayout& layout)
     if (!layout.v2_controllers || enable(layout.v2_base)) {
         return;
     }
-    const std::string self = std::to_string(::getpid());
     const std::string leaf = layout.v2_base + server_leaf;
-    const bool alone = read_text(layout.v2_base + "/cgroup.procs") == self + "\n";
-    layout.v2_controllers = alone && (::mkdir(leaf.c_str(), 0755) == 0 || errno == EEXIST) &&
-                            write_control(leaf + "/cgroup.procs", self) && enable(layout.v2_base);
+    const auto own = own_processes(layout.v2_base);
+    const auto moves = [&](const std::string& pid) {
+        return write_control(leaf + "/cgroup.procs", pid);
+    };
+    layout.v2_controllers = !own.empty() && (::mkdir(leaf.c_str(), 0755) == 0 || errno == EEXIST) &&
+                            std::ranges::all_of(own, moves) && enable(layout.v2_base);
 }
 
 std::string cgroup_remedy(const std::string& root, uid_t user)

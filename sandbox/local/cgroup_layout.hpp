@@ -49,7 +49,8 @@ struct CgroupLayout {
 [[nodiscard]] CgroupLayout find_cgroups(const std::string& root, bool privileged);
 
 /// v2 gives controllers to children only of a cgroup without processes: where the caller alone is
-/// in `base`, moves it to a child. Without this, or where it fails, `v2_controllers` becomes false.
+/// in `base`, or with the first process of its container, its parent, moves these to a child.
+/// Without this, or where it fails, `v2_controllers` becomes false.
 void prepare_delegated(CgroupLayout& layout);
 
 /// What gives `user` cgroups with limits where `root` is the host's ("" for the real one).

@@ -4,8 +4,10 @@
 #include "sandbox/session/record_state.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <iterator>
+#include <random>
 #include <string_view>
 #include <utility>
 
@@ -22,8 +24,16 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
                              const Homes& homes)
 {
     Round round{.stop = stop, .homes = homes};
-    const bool looked = for_each(registry_.keys(), deadline, round,
-                                 [&](const std::string& key) { clear_up(key, round); });
+    auto keys = registry_.keys();
+    if (!backend_.is_bound_to_host() && !keys.empty()) {
+        // Each takes a request: whoever has little time would always come to the same ones.
+        std::rotate(keys.begin(),
+                    keys.begin() +
+                        static_cast<std::ptrdiff_t>(std::random_device()() % keys.size()),
+                    keys.end());
+    }
+    const bool looked =
+        for_each(keys, deadline, round, [&](const std::string& key) { clear_up(key, round); });
     const bool dropped = for_each(keeper_.abandoned(), deadline, round,
                                   [&](const auto& key) { keeper_.drop_abandoned(key); });
     const bool restored = restore_lost(deadline, round);

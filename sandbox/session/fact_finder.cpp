@@ -421,8 +421,12 @@ std::optional<Activity> FactFinder::activity_of(const std::string& key,
             return activity;
         }
         const auto sandbox = reach_machine(backend_, *record);
-        if (!sandbox || sandbox->machine().may_sleep()) {
+        if (!sandbox) {
             return std::nullopt;
+        }
+        if (sandbox->machine().may_sleep()) {
+            activity.info.pause.emplace().paused = true; // it is known, and nothing runs there
+            return activity;
         }
         activity.info = sandbox->glance(Deadline::after(look_time)); // to look is not to use
     } catch (const std::exception& error) { // of one session, that must not hide the others

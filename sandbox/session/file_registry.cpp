@@ -190,13 +190,14 @@ class FileRegistry : public Registry {
         }
         // The record first: without it there is no session, whatever is left. The lock last: who
         // waits for it writes files of its own here as soon as it is gone.
-        for (const char* name : {record_name, token_name, use_name}) {
-            remove_entry(folder.get(), path(key), name);
-        }
+        remove_entry(folder.get(), path(key), record_name);
         if (::faccessat(folder.get(), record_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
             throw Error(ErrorCode::backend_error,
                         "the session's record cannot be removed: " + path(key) + '/' + record_name,
                         "The file system there is at fault, or read-only: then try again.");
+        }
+        for (const char* name : {token_name, use_name}) {
+            remove_entry(folder.get(), path(key), name);
         }
         clear_mark(state.get(), key);
         for (const auto& name : directory_names(folder.get())) {

@@ -47,7 +47,8 @@ void MachineKeeper::roll_back(const std::string& key, std::optional<Record> befo
 {
     try {
         require_held(lock);
-        if (before) {
+        // One that only waited for what may still come waits for nothing any more.
+        if (before && !(only_waits(*before) && before->late.empty())) {
             begin_keeping(key, *before);
             registry_.put(key, *before);
         } else {

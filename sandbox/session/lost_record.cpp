@@ -110,7 +110,7 @@ bool MachineKeeper::has_copy(const std::string& key) const
 /// nobody was told of that one's commands, or where its guest noted that.
 std::optional<Record> MachineKeeper::restored(const std::string& key)
 {
-    auto record = are_books_elsewhere() ? copy_of(key) : std::nullopt;
+    auto record = has_copy(key) ? copy_of(key) : std::nullopt;
     if (!record) {
         return std::nullopt;
     }
@@ -138,7 +138,7 @@ std::vector<std::string> MachineKeeper::lost_machines()
 bool MachineKeeper::restore(const std::string& key)
 {
     // Whoever serves an unnamed one writes it again.
-    if (!copy_of(key) || registry_.find(key) || host_.server_of(key).lives) {
+    if (!has_copy(key) || registry_.find(key) || host_.server_of(key).lives) {
         return false;
     }
     const auto lock = this->lock(key, Deadline::after({}));

@@ -399,7 +399,7 @@ void MachineKeeper::take_words_to_adopt(const std::string& key, Record& record)
         if (error.code() == ErrorCode::session_lost || error.code() == ErrorCode::backend_error) {
             refuse_untold(visible(record.id.session), error.what());
         }
-        throw;                              // of the books
+        throw;                              // of the books, or of whoever has the machine
     } catch (const std::exception& error) { // no descriptor is left, or no memory
         refuse_untold(visible(record.id.session), error.what());
     }

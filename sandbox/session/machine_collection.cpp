@@ -192,9 +192,10 @@ void MachineKeeper::settle_gone(const std::string& key, Record& record, bool att
     const bool bound = backend_.is_bound_to_host();
     const auto parting = backend_.parting(record.machine);
     apply(record, gone_event(record, settings_.ttl, attended, parting, bound));
+    const auto before = record.untold;
     keep_noted_words(record, backend_);
     record.ending = true; // what it occupied is there, with the guest's note, which goes first
-    if (parting && *parting != protocol::Parting::none) {
+    if (record.untold != before) {
         // Nobody asked for it: without room for what the guest has noted that stays where it is.
         registry_.put(key, record);
     } else {
@@ -328,6 +329,14 @@ bool MachineKeeper::has_died(const Record& record) const
            (record.state == State::running && backend_.is_gone(record.machine));
 }
 
+/// By a server that has the books' data of before it was, and wrote them again where they were
+/// lost: its host has removed all there was of it.
+bool MachineKeeper::is_purged_here(const std::string& key, const Record& record) const
+{
+    return are_books_elsewhere() && !record.mark.empty() && host_.mark(key).empty() &&
+           !lives_here(key) && backend_.find_home(key).empty();
+}
+
 bool MachineKeeper::settle_dead(const std::string& key)
 {
     // Whoever makes or ends the machine has the lock until its record says so.
@@ -336,6 +345,10 @@ bool MachineKeeper::settle_dead(const std::string& key)
         return false;
     }
     auto& record = found->record;
+    if (is_purged_here(key, record)) {
+        forget(key);
+        return true;
+    }
     const bool unused = is_unused(record);
     settle(key, record, false, *found->lock);
     if (unused) {

@@ -441,9 +441,13 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
                                      wanted.unnamed, backend_.is_bound_to_host());
     }
     Obtained obtained;
-    if (bool others_tell = false; has_untold(record)) { // what was before; these news they have not
-        obtained.untold = Untold(record, /*knows=*/false, obtained.told,
-                                 claim_telling(wanted.key, wanted.taken, others_tell));
+    if (has_untold(record)) {
+        auto teller = claim_telling(wanted.key, wanted.taken, obtained.others_tell);
+        auto mine = record;
+        if (obtained.others_tell) {
+            mine.untold.clear(); // these news they have not, and the rest is asked for again
+        }
+        obtained.untold = Untold(mine, /*knows=*/false, obtained.told, std::move(teller));
     }
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {

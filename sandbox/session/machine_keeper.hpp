@@ -338,6 +338,7 @@ class MachineKeeper {
     void undo(const sandbox::MachineRecord& machine, bool purge);
     [[nodiscard]] static bool is_unused(const Record& record);
     [[nodiscard]] bool is_behind_another(const Record& record) const;
+    [[nodiscard]] bool is_purged_here(const std::string& key, const Record& record) const;
     [[nodiscard]] Ended hidden_by(const std::string& key, const Record& other) const;
     bool settle_dead(const std::string& key);
     bool end_forgotten(const std::string& key, const Record& record);

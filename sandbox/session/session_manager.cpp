@@ -36,8 +36,8 @@ void collect_patiently(Parts& parts, Homes homes, const std::stop_token& stop)
     LatePace pace;
     for (int round = 1;; ++round) {
         const auto found = parts.collector.collect(Deadline::after(collect_time), stop, homes);
-        const bool is_disturbed =
-            round < collect_rounds && !(found.busy.empty() && found.silent.empty());
+        const bool is_disturbed = round < collect_rounds &&
+                                  !(found.busy.empty() && found.silent.empty() && found.in_time);
         if (stop.stop_requested()) {
             return;
         }

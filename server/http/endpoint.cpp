@@ -250,7 +250,15 @@ transport::HttpAdmission Endpoint::admit(const HttpHead& head, const transport::
 transport::HttpAdmission Endpoint::admit_caller(const HttpHead& head,
                                                 const transport::HttpSocket& socket)
 {
-    auto caller = parts_.identify(head, socket);
+    std::shared_ptr<const Caller> caller;
+    try {
+        caller = parts_.identify(head, socket);
+    } catch (const Error& error) { // as where the users of this host cannot be looked up now
+        log::write(log::Level::error, "who calls cannot be told",
+                   {{"error", error.what()}, {"hint", error.hint()}});
+        return {.refusal = refuse(503, "who calls cannot be told now: who runs the server finds "
+                                       "the reason in its log")};
+    }
     if (!caller) {
         auto answer = refuse(401, "who calls is not known: send Authorization: Bearer TOKEN with "
                                   "one that this server takes");

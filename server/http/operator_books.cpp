@@ -1,5 +1,8 @@
 #include "server/http/operator_books.hpp"
 
+#include "sandbox/base/error.hpp"
+#include "server/log.hpp"
+
 #include <utility>
 
 namespace berth::server::http {
@@ -8,12 +11,18 @@ namespace berth::server::http {
 void OperatorBooks::follow(Books& books, const std::string& backend)
 {
     auto now = settings_.options();
-    if (now != books.changed_to) {
+    if (now == books.changed_to) {
+        return;
+    }
+    try {
         books.sessions.change(backend == making_.options->backend
                                   ? now->sessions
                                   : maker_.options_on(backend).sessions);
-        books.changed_to = std::move(now);
+    } catch (const Error& error) { // they are open, and can be looked at and ended all the same
+        log::write(log::Level::warning, "what operators see follows no changed settings",
+                   {{"backend", backend}, {"error", error.what()}});
     }
+    books.changed_to = std::move(now);
 }
 
 Books& OperatorBooks::of(const std::string& backend)

@@ -82,7 +82,7 @@ void Tenants::make_room(const std::string& principal)
         }
         ++count;
         if (is_free(each->second) &&
-            (oldest == places_.end() || each->second->used < oldest->second->used)) {
+            (oldest == places_.end() || last_use(*each->second) < last_use(*oldest->second))) {
             oldest = each;
         }
     }

@@ -40,14 +40,24 @@ void Upkeep::run(const std::stop_token& stop)
     std::unique_lock lock(mutex_);
     auto collects = Clock::now();
     while (!stop.stop_requested()) {
-        // Also while nobody calls: what was right for a moment holds, whatever follows it.
-        manager_.change(settings_.options()->sessions);
+        follow_settings();
         if (Clock::now() >= collects) {
             // Sooner where a machine may still come: one that nobody uses costs.
             collects = Clock::now() + late_.next(collect(stop)).value_or(collect_interval);
         }
         sessions_.sweep();
         stopping_.wait_for(lock, stop, upkeep_interval, [] { return false; });
+    }
+}
+
+/// Also while nobody calls: what was right for a moment holds, whatever follows it.
+void Upkeep::follow_settings() noexcept
+{
+    try {
+        manager_.change(settings_.options()->sessions);
+    } catch (const std::exception& error) { // no memory; it is tried again
+        log::write(log::Level::warning, "changed settings cannot be followed now",
+                   {{"error", error.what()}});
     }
 }
 

@@ -34,6 +34,7 @@ class Upkeep {
     using Clock = std::chrono::steady_clock;
 
     void run(const std::stop_token& stop);
+    void follow_settings() noexcept;
     /// How many machines may still come of creations that were given up.
     [[nodiscard]] std::size_t collect(const std::stop_token& stop);
 

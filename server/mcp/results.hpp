@@ -16,6 +16,7 @@ namespace berth::mcp {
 
 // How long a client may keep a result, in milliseconds.
 inline constexpr std::int64_t cached_long = 3'600'000; ///< until the server is started anew
+inline constexpr std::int64_t cached_for_a_minute = 60'000;
 inline constexpr std::int64_t cached_briefly = 5000;
 inline constexpr std::int64_t cached_not = 0;
 

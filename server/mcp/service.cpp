@@ -22,11 +22,10 @@ namespace {
 
 using nlohmann::json;
 
-/// The texts name the machine. They change only when the server is started anew, or when a sandbox
-/// can be made at last.
-std::int64_t time_to_keep(bool lasting)
+/// They change with the settings, or when a sandbox can be made at last.
+std::int64_t time_to_keep_tools(bool lasting)
 {
-    return lasting ? cached_long : cached_briefly;
+    return lasting ? cached_for_a_minute : cached_briefly;
 }
 
 /// What a client shows of the instructions, in characters.
@@ -87,14 +86,12 @@ Service::Service(Configuration configuration)
 }
 
 /// Made each time: what a session is like changes with its machine, while its server goes on.
-Service::Text Service::instructions()
+std::string Service::instructions()
 {
-    // Asked first: a text that was made before the answer could be the one of a moment ago.
-    const bool lasting = configuration_.lasting();
     const auto text = utf8::sanitize(configuration_.instructions());
     std::string quoted;
     rpc::append_quoted(quoted, utf8::prefix_bytes(text, instructions_limit));
-    return {std::move(quoted), lasting};
+    return quoted;
 }
 
 Service::Text Service::tools_text(bool with_icons)
@@ -105,7 +102,8 @@ Service::Text Service::tools_text(bool with_icons)
     if (kept.made_by && kept.made_by == settings) {
         return {kept.json, true};
     }
-    const bool lasting = configuration_.lasting(); // asked first, as above
+    // Asked first: a text that was made before the answer could be the one of a moment ago.
+    const bool lasting = configuration_.lasting();
     auto text = list_tools(configuration_.catalog, *settings, configuration_.describe, with_icons);
     for (const auto& tool : configuration_.protocol_tools) {
         text.insert(text.size() - 1, (text.size() > 2 ? "," : "") + tool.definition);
@@ -148,18 +146,17 @@ std::string Service::discover()
                        "\":" + server_info(configuration_.identity, modern_version) +
                        R"(},"supportedVersions":[")";
     text += modern_version;
-    const auto words = instructions();
-    text +=
-        R"("],"capabilities":)" + capabilities(Era::modern) + R"(,"instructions":)" + words.json;
-    return text + cache_members(Era::modern, time_to_keep(words.lasting)) + '}';
+    text += R"("],"capabilities":)" + capabilities(Era::modern) + R"(,"instructions":)" +
+            instructions();
+    return text + cache_members(Era::modern, cached_briefly) + '}';
 }
 
 std::string Service::initialize(const std::string& version)
 {
     return R"({"protocolVersion":")" + version + R"(","capabilities":)" +
            capabilities(Era::legacy) + R"(,"serverInfo":)" +
-           server_info(configuration_.identity, version) + R"(,"instructions":)" +
-           instructions().json + '}';
+           server_info(configuration_.identity, version) + R"(,"instructions":)" + instructions() +
+           '}';
 }
 
 std::string Service::list(const json& params, Era era, bool with_icons)
@@ -168,7 +165,7 @@ std::string Service::list(const json& params, Era era, bool with_icons)
     std::string text = begin_result(era, configuration_.identity);
     const auto tools = tools_text(with_icons);
     text += R"(},"tools":)" + tools.json;
-    return text + cache_members(era, time_to_keep(tools.lasting)) + '}';
+    return text + cache_members(era, time_to_keep_tools(tools.lasting)) + '}';
 }
 
 void Service::answer(const RequestContext& context)

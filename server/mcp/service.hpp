@@ -64,8 +64,8 @@ struct Configuration {
     std::function<std::shared_ptr<const tools::Settings>()> settings;
     std::function<std::string(const tools::Entry&)> describe;
     std::function<std::string()> instructions;
-    /// Whether what these two say holds as long as the server: then each is asked once, else each
-    /// time, for they tell why no sandbox can be made at the moment.
+    /// Whether what `describe` says holds as long as the settings: then it is asked once for each,
+    /// else each time, for it tells why no sandbox can be made at the moment.
     std::function<bool()> lasting = [] { return true; };
     Runner run;
     /// Takes the notices of a reply that was not sent, because its call had been cancelled.
@@ -122,7 +122,7 @@ class Service {
         std::shared_ptr<const tools::Settings> made_by;
     };
 
-    [[nodiscard]] Text instructions();
+    [[nodiscard]] std::string instructions(); ///< as JSON text
     [[nodiscard]] Text tools_text(bool with_icons);
     [[nodiscard]] const tools::Entry& requested_tool(const nlohmann::json& params) const;
     /// What a tool that there is not was probably meant to be, else those there are, for the end of

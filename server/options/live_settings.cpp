@@ -15,7 +15,8 @@ namespace {
 constexpr std::chrono::seconds look_interval{1};
 
 /// What an operator insists on may take a while to look at.
-constexpr std::chrono::seconds retry_interval{5};
+constexpr std::chrono::seconds first_retry{5};
+constexpr std::chrono::seconds longest_retry{60};
 
 /// What a call takes from tools::Settings.
 constexpr std::array<std::string_view, 19> of_tools{
@@ -186,7 +187,7 @@ bool LiveSettings::is_due_again() const
 {
     // Else a file that is being written would be taken, empty as it is for a moment.
     return !refused_.empty() && watch_.is_as_taken() &&
-           std::chrono::steady_clock::now() - tried_ >= retry_interval;
+           std::chrono::steady_clock::now() - tried_ >= retry_;
 }
 
 /// What the file says of a server that is started now, also of what this one keeps.
@@ -220,9 +221,11 @@ Options LiveSettings::changed_options(Change& change)
         given.only_looks = false;
         given.file = options.file; // not what it has become meanwhile
         options = make_options(given, environment_);
-        check_(options);
+        tell_later(change, options.file);
+        check_(options); // last: what it tells of holds
         return options;
     }
+    tell_later(change, options.file);
     options.keys = options_->keys;
     options.session = options_->session;
     options.sessions = options_->sessions;
@@ -239,7 +242,6 @@ void LiveSettings::read_again(const std::string& path)
     Change change{.file = path, .in_force = {}, .later = {}, .error = {}, .hint = {}};
     try {
         auto options = std::make_shared<const Options>(changed_options(change));
-        tell_later(change, options->file);
         options_ = std::move(options);
     } catch (const Error& error) {
         change.error = error.what();
@@ -249,6 +251,7 @@ void LiveSettings::read_again(const std::string& path)
     }
     tried_ = std::chrono::steady_clock::now();
     const bool is_told = !change.error.empty() && change.error == refused_;
+    retry_ = is_told ? std::min(2 * retry_, longest_retry) : first_retry;
     refused_ = change.error;
     if ((!std::exchange(is_first_, false) || !change.is_empty()) && !is_told) {
         changed_(change);

@@ -70,6 +70,7 @@ class LiveSettings {
     bool is_first_ = true;
     std::string refused_; ///< why nothing of the file as it is holds; empty: it does
     std::chrono::steady_clock::time_point tried_; ///< when it was read last
+    std::chrono::seconds retry_{0};               ///< after how long it is tried again
 };
 
 } // namespace berth::server

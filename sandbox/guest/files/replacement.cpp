@@ -103,26 +103,37 @@ bool Replacement::take_owner(const WriteTarget& old) const
 bool Replacement::take_attributes(const WriteTarget& old) const
 {
     const std::string path = descriptor_path(old.file.get());
-    bool has_acl = false;
+    // Else the folder's default one would let in whom the file did not.
+    static_cast<void>(::fremovexattr(temporary_.fd(), acl_attribute));
     for (const auto& name : kept_attributes(path)) {
         std::array<char, 64UL * 1024> value; // the kernel's limit for one
         const ssize_t size = ::getxattr(path.c_str(), name.c_str(), value.data(), value.size());
-        const bool is_acl = name == acl_attribute;
-        has_acl = has_acl || is_acl;
         if (size < 0 || ::fsetxattr(temporary_.fd(), name.c_str(), value.data(),
                                     static_cast<std::size_t>(size), 0) == 0) {
             continue;
         }
-        if (is_acl && errno == EINVAL) {
+        if (name == acl_attribute && errno == EINVAL) {
             return false;
         }
         throw_write_error(errno, temporary_.fd(),
                           "keep the attribute " + name + " of " + visible(old.path()));
     }
-    if (!has_acl) { // else the folder's default one would let in whom the file did not
-        static_cast<void>(::fremovexattr(temporary_.fd(), acl_attribute));
-    }
     return true;
+}
+
+/// What cannot be kept is no reason to leave a file where it is. The rights that a file with an ACL
+/// shows for its group are those of all whom that names: without it nobody has them.
+unsigned Replacement::take_what_can_be(const WriteTarget& moved) const
+{
+    constexpr unsigned all = 0777;
+    constexpr unsigned not_of_group = 0707;
+    static_cast<void>(take_owner(moved));
+    try {
+        return take_attributes(moved) ? all : not_of_group;
+    } catch (const Error&) {
+        const auto path = descriptor_path(moved.file.get());
+        return ::getxattr(path.c_str(), acl_attribute, nullptr, 0) < 0 ? all : not_of_group;
+    }
 }
 
 void Replacement::write_in_place(const CallContext& context)
@@ -183,6 +194,7 @@ std::string Replacement::commit(const CallContext& context)
 std::string Replacement::put(const CallContext& context)
 {
     throw_if_stopped(context);
+    unsigned rights = 0777;
     if (target_.exists()) {
         if (options_.only_unchanged) {
             require_unchanged();
@@ -191,13 +203,13 @@ std::string Replacement::put(const CallContext& context)
             write_in_place(context);
             return hash_.finish();
         }
-    } else if (options_.moved != nullptr) { // what cannot be kept is no reason to leave it there
-        static_cast<void>(take_owner(*options_.moved) && take_attributes(*options_.moved));
+    } else if (options_.moved != nullptr) {
+        rights = take_what_can_be(*options_.moved);
     }
     // After the owner, since a change of it clears bits. A set-user-id bit does not survive a
     // change of content, as with write(2).
     if (target_.exists() || options_.mode) {
-        const unsigned mode = options_.mode.value_or(target_.status.st_mode) & 0777U;
+        const unsigned mode = options_.mode.value_or(target_.status.st_mode) & rights;
         if (::fchmod(temporary_.fd(), mode) != 0) {
             throw_write_error(errno, temporary_.fd(), "set the mode of " + visible(target_.path()));
         }

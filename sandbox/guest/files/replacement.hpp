@@ -54,6 +54,8 @@ class Replacement {
     void require_unchanged() const;
     [[nodiscard]] bool take_owner(const WriteTarget& old) const;
     [[nodiscard]] bool take_attributes(const WriteTarget& old) const;
+    /// Those of its permission bits that may stay.
+    [[nodiscard]] unsigned take_what_can_be(const WriteTarget& moved) const;
     void write_in_place(const CallContext& context);
     [[nodiscard]] bool take_mode(int file, const struct stat& now) const;
 

@@ -82,16 +82,24 @@ TEST_CASE("below the first process of a container nothing that has ended stays")
 
 TEST_CASE("signals of the first process reach who is below it, and its end is that one's")
 {
-    const auto end_it = [](pid_t first) {
-        ::usleep(300'000);
+    int ready[2] = {};
+    REQUIRE(::pipe(ready) == 0);
+    const auto end_it = [&](pid_t first) {
+        char byte = 0;
+        (void)!::read(ready[0], &byte, 1); // by then the first blocks signals
         ::kill(first, SIGTERM);
     };
-    const auto wait = [] {
+    const auto wait = [&] {
         ::signal(SIGTERM, SIG_DFL); // else the tests' own handler tells of it
-        ::pause();
+        (void)!::write(ready[1], "x", 1);
+        for (;;) {
+            ::pause();
+        }
         return 0;
     };
     CHECK(below_the_first(wait, end_it) == 128 + SIGTERM);
+    ::close(ready[0]);
+    ::close(ready[1]);
 }
 
 TEST_CASE("a process that is not the first goes on as it is")

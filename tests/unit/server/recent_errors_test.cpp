@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -47,12 +49,22 @@ TEST_CASE("what was remembered is told, the latest first")
     CHECK((status.st_mode & 0777U) == 0600);
 }
 
+TEST_CASE("fifty are told also when a file was put aside just now")
+{
+    const berth::tests::TemporaryDirectory state;
+    for (int i = 0; i < 130; ++i) {
+        remember_error(state.path(), error(std::string(2000, 'x')));
+        CHECK(recent_errors(state.path(), 50).size() ==
+              static_cast<std::size_t>(std::min(i + 1, 50)));
+    }
+}
+
 TEST_CASE("servers that find the file full at once lose nothing of what is kept")
 {
     constexpr int servers = 6;
     for (int round = 0; round < 150; ++round) {
         const berth::tests::TemporaryDirectory state;
-        for (int i = 0; i < 31; ++i) { // with one more it is full
+        for (int i = 0; i < 62; ++i) { // with one more it is full
             remember_error(state.path(), error(std::string(2000, 'x')));
         }
         std::atomic<int> ready = 0;

@@ -98,13 +98,19 @@ TEST_SUITE("session/failing_books")
         CHECK(lease.notices[0].find("it ended with exit 7") != std::string::npos);
     }
 
-    TEST_CASE_FIXTURE(Fixture, "of one that has noted nothing what is left goes, which makes room")
+    TEST_CASE_FIXTURE(Fixture,
+                      "of one that has nothing to be told what is left goes, which makes room")
     {
         end_machine(work);
+        SUBCASE("though it has noted why it ended")
+        {
+            backend->noted = protocol::Parting::left;
+        }
+        SUBCASE("nor a note") {}
         fail(ErrorCode::no_space);
         backend->before_end = [&] { books.before_put = nullptr; };
         (void)keeper.collect(key_hash(work), session::AtEnd::leave, {});
         CHECK(backend->count("destroy") == 1);
-        CHECK(start()->facts(work).state == "lost");
+        CHECK(start()->facts(work).state == (backend->noted ? "ended" : "lost"));
     }
 }

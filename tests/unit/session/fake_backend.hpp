@@ -76,6 +76,7 @@ class FakeBackend : public sandbox::Backend {
     std::atomic<bool> unsure{false}; ///< it cannot be told whether any machine lives
     std::string backend_name = "fake";
     bool bound = true;                      ///< to a host
+    bool ends = true;                       ///< see ends_machines()
     std::optional<protocol::Parting> noted; ///< by the guests of all machines that are gone
     std::string words;                      ///< with that note
     std::vector<sandbox::Layer> limits;
@@ -87,6 +88,8 @@ class FakeBackend : public sandbox::Backend {
     [[nodiscard]] std::string_view name() const noexcept override { return backend_name; }
 
     [[nodiscard]] bool is_bound_to_host() const noexcept override { return bound; }
+
+    [[nodiscard]] bool ends_machines() const noexcept override { return ends; }
 
     [[nodiscard]] sandbox::Availability availability() override
     {

@@ -185,6 +185,31 @@ TEST_SUITE("session/lost_record")
         CHECK(lease.notices[0].find("it ended with exit 7") != std::string::npos);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a session that was purged does not come back by who remembers it")
+    {
+        std::string lost;
+        settings.on_lost = [&](const std::string& session) { lost += session; };
+        const auto remembers = start();
+        (void)remembers->acquire(work);
+        const auto copied = text_of(copy());
+        const auto marked = text_of(folder(work) + "/last-wanted");
+        REQUIRE(start()->kill(work, true));
+        SUBCASE("a server")
+        {
+            lose_all();
+            CHECK(tests::becomes_true([&] { return !start()->list().empty(); })); // written again
+        }
+        SUBCASE("its host, of a purge that was cut off")
+        {
+            std::filesystem::create_directories(folder(work));
+            std::ofstream(copy()) << copied;
+            std::ofstream(folder(work) + "/last-wanted") << marked;
+        }
+        CHECK(collect().restored.empty());
+        CHECK(start()->list().empty());
+        CHECK(lost.empty());
+    }
+
     TEST_CASE_FIXTURE(Fixture, "outcomes of a machine that had ended when its home was not moved "
                                "after all outlive the books' data")
     {

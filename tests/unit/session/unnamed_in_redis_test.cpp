@@ -166,6 +166,20 @@ TEST_SUITE("session/unnamed_in_redis")
         CHECK(collect().cleared == 1);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a machine of no host that somebody may work in is not ended from "
+                               "another one, whatever Redis has heard of its server")
+    {
+        backend->bound = false;
+        backend->ends = false;
+        spawn_server();
+        remove_trace(); // as on another host
+        (void)redis.say({"DEL", redis_keys::claim(key)});
+        CHECK(collect().cleared == 0);
+        CHECK(std::filesystem::exists(backend->alive(key)));
+        std::filesystem::remove(backend->alive(key));
+        CHECK(tests::becomes_true([&] { return collect().cleared == 1; }));
+    }
+
     TEST_CASE_FIXTURE(Fixture,
                       "who purges a living one takes nothing from what its server makes next")
     {

@@ -84,7 +84,8 @@ TEST_CASE("what a cut has left of a secret is masked")
           "log\n[secret TOKEN]\n[... 3 lines (1 KB) left out ...]\n[secret TOKEN]\nend");
     CHECK(masked("f:5:[cut] b2?C3d4 x gh+p/A1b [cut]\n") ==
           "f:5:[cut] [secret TOKEN] x [secret TOKEN] [cut]\n");
-    CHECK(masked("it has `export X=gh+p/A1b` there") == "it has `export X=[secret TOKEN]` there");
+    CHECK(masked("it has `export X=gh+p/A1b…` there") == "it has `export X=[secret TOKEN]…` there");
+    CHECK(masked("see `gh+p/A1b` there") == "see `gh+p/A1b` there"); // a file's own
     CHECK(masked("x gh+p/A1b…") == "x [secret TOKEN]…");
     CHECK(masked("gh+p/A1b in the middle") == "gh+p/A1b in the middle");
     CHECK(masked("at its end gh+p") == "at its end gh+p"); // it may be anything

@@ -80,13 +80,13 @@ TEST_CASE("who calls one session at once gets one tenant")
 TEST_CASE("a session is not left as soon as a long call of it has ended")
 {
     TenantsBench bench;
-    const auto tenants = bench.start(1s);
+    const auto tenants = bench.start(3s);
     const auto caller = caller_of("alice");
     auto tenant = tenants->get(caller, "work");
-    std::this_thread::sleep_for(2500ms); // it is at work
+    std::this_thread::sleep_for(3500ms); // it is at work
     tenant->note_use();
     tenant.reset();
-    std::this_thread::sleep_for(500ms);
+    std::this_thread::sleep_for(1200ms); // the sweeper has come by
     CHECK(tenants->count() == 1);
     CHECK(becomes_true([&] { return tenants->count() == 0; }));
 }

@@ -59,7 +59,7 @@ TEST_SUITE("server/http/upkeep")
             bench.change(UpkeepBench::text_of(state, "30d"));
             const Upkeep upkeep(bench.making, *bench.settings, bench.sessions);
             CHECK(becomes_true([&] { return bench.backend->count("collect") > 0; }));
-            std::this_thread::sleep_for(200ms); // it comes to the homes at the end
+            std::this_thread::sleep_for(1s); // it comes to the homes at the end
             CHECK(bench.has_home());
         }
         SUBCASE("which is shorter")
