@@ -16,7 +16,7 @@ BUILT_IN = ["Bash", "Read", "Write", "Edit", "Glob", "Grep", "NotebookEdit", "Mo
 # Flags of other programs: what stands behind berth's own on the Inspector's command line, and what
 # pages name of Docker and npm.
 OF_OTHERS = {"--method", "--tool-name", "--tool-args-json", "--cli", "--security-opt",
-             "--no-sandbox", "--color"}
+             "--no-sandbox", "--color", "--init", "--cgroupns"}
 
 
 def blocks(*languages):

@@ -134,12 +134,12 @@ class OutcomesTest(ParityTest):
 
     def test_a_command_that_leaves_something_running_when_its_server_is_gone(self):
         """Who was told that it goes on has left by then: no answer has told how its shell ended."""
-        command = "echo b >begun; sleep 8; (sleep 2 >/dev/null 2>&1 &); exit 3"
+        command = "echo b >begun; sleep 14; (sleep 2 >/dev/null 2>&1 &); exit 3"
         server = self.start("--session", "work")
         server.call_async("bash_exec", {"command": command})
         self.wait_until(lambda: self.output("cat begun || true"), 10, "the command's beginning")
         self.berth.close()
-        server.kill()
+        self.kill(server)
         (notice,) = self.told()
         self.assertIn("goes on", notice)
         self.berth.close()
