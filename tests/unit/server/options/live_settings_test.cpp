@@ -174,7 +174,7 @@ TEST_CASE("what was refused for something beside the file is tried again, and to
     CHECK(live.changes.size() == 1);
     CHECK(live.settings->options()->tools.read_limit == 10);
     REQUIRE(::mkdir(folder.c_str(), 0755) == 0);
-    for (int tries = 0; tries < 100 && live.changes.size() == 1; ++tries) {
+    for (int tries = 0; tries < 300 && live.changes.size() == 1; ++tries) {
         (void)live.settings->options();
         std::this_thread::sleep_for(100ms);
     }
