@@ -31,12 +31,14 @@ const SessionId unnamed{"ann", "", {}};
 struct Fixture {
     tests::TemporaryDirectory directory;
     std::shared_ptr<FakeBackend> backend = std::make_shared<FakeBackend>(directory / "machines");
+    bool collects = true;
 
     [[nodiscard]] std::unique_ptr<SessionManager> start() const
     {
         session::Settings settings;
         settings.state_directory = directory / "state";
         settings.lock_wait = 5s;
+        settings.collects = collects;
         return std::make_unique<SessionManager>(settings, backend);
     }
 
@@ -67,7 +69,7 @@ TEST_SUITE("session/doubt")
 
     TEST_CASE_FIXTURE(Fixture, "a machine that is used is told, also where its record is not there")
     {
-        settings.collects = false; // beside the move it would make the folder anew
+        collects = false; // beside the move it would make the folder anew
         const auto manager = start();
         (void)manager->acquire(work);
         const std::string state = directory / "state";
