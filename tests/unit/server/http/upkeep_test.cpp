@@ -2,6 +2,7 @@
 #include "server/http/upkeep.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/server/http/making_bench.hpp"
+#include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
