@@ -175,7 +175,8 @@ std::shared_ptr<void> count_others(const Caller& caller, const json& messages)
     const auto more = std::max<std::size_t>(requests, 1) - 1;
     std::shared_ptr<void> counted(
         nullptr, [account = caller.account, more](void*) { account->calls -= more; });
-    if ((caller.account->calls += more) > caller.calls) {
+    const auto in_flight = caller.account->calls += more;
+    if (in_flight > caller.calls) {
         throw Error(ErrorCode::busy,
                     "with the " + std::to_string(requests) + " of this batch more than " +
                         std::to_string(caller.calls) + " requests would be in flight",
