@@ -63,16 +63,16 @@ TrustFile::Told teller_of_tokens(const std::string& file)
 /// process may not.
 struct Service {
     explicit Service(const Making& making)
-        : settings(making.given, process_environment(), *making.options, making.tell_of_settings,
-                   making.check),
-          maker(making, settings, observers(making.audit)),
+        : own_settings(making.given, process_environment(), *making.options,
+                       making.tell_of_settings, making.check),
+          maker(making, own_settings, observers(making.audit)),
           callers(
               *making.options, [this](const Caller& caller) { maker.check(caller); },
               teller_of_tokens(making.options->http.token_file),
               teller_of(making.options->http.jwt.keys, "the issuer's keys have changed", "hold")),
           operators(making.options->http.operator_token_file, callers,
                     teller_of_tokens(making.options->http.operator_token_file)),
-          books(making, settings, maker),
+          books(making, own_settings, maker),
           api({.operators = operators,
                .books = [this](const std::string& backend) -> Books& { return books.of(backend); },
                .metrics = [this] { return metrics.text(); },
@@ -82,7 +82,7 @@ struct Service {
           tenants([this](const Caller& caller,
                          const std::string& session) { return maker.make(caller, session); },
                   pool, making.options->http.idle),
-          sessions(pool, making.options->http.idle), upkeep(making, settings, sessions),
+          sessions(pool, making.options->http.idle), upkeep(making, own_settings, sessions),
           endpoint(
               {.rules = HostRules(making.options->http, listener.address),
                .identify =
@@ -143,7 +143,7 @@ struct Service {
     }
 
     CallCounts counts;
-    LiveSettings settings; ///< of the server itself
+    LiveSettings own_settings; ///< of the server, not of a session
     TenantMaker maker;
     Callers callers;
     Operators operators;
