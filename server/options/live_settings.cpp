@@ -191,7 +191,8 @@ bool LiveSettings::is_due_again() const
 }
 
 /// What the file says of a server that is started now, also of what this one keeps.
-void LiveSettings::tell_later(Change& change, const std::shared_ptr<const RawValues>& file)
+std::map<std::string, std::string>
+LiveSettings::tell_later(Change& change, const std::shared_ptr<const RawValues>& file) const
 {
     auto given = given_;
     given.kept.clear();
@@ -203,16 +204,15 @@ void LiveSettings::tell_later(Change& change, const std::shared_ptr<const RawVal
             append(change.later, key);
         }
     }
-    said_ = std::move(said);
+    return said;
 }
 
 /// Throws Error: nothing of the file holds.
-Options LiveSettings::changed_options(Change& change)
+Options LiveSettings::changed_options(Change& change, bool& of_machine) const
 {
     auto given = given_;
     given.only_looks = true; // a folder that has gone since is no matter of the tools
     auto options = make_options(given, environment_);
-    bool of_machine = false;
     for (const auto& key : changed_keys(*options_, options)) {
         append(change.in_force, key);
         of_machine = of_machine || is_of(of_machines, key) || is_of(judged_by_mounts, key);
@@ -220,12 +220,8 @@ Options LiveSettings::changed_options(Change& change)
     if (of_machine) {
         given.only_looks = false;
         given.file = options.file; // not what it has become meanwhile
-        options = make_options(given, environment_);
-        tell_later(change, options.file);
-        check_(options); // last: what it tells of holds
-        return options;
+        return make_options(given, environment_);
     }
-    tell_later(change, options.file);
     options.keys = options_->keys;
     options.session = options_->session;
     options.sessions = options_->sessions;
@@ -241,8 +237,14 @@ void LiveSettings::read_again(const std::string& path)
 {
     Change change{.file = path, .in_force = {}, .later = {}, .error = {}, .hint = {}};
     try {
-        auto options = std::make_shared<const Options>(changed_options(change));
+        bool of_machine = false;
+        auto options = std::make_shared<const Options>(changed_options(change, of_machine));
+        auto said = tell_later(change, options->file);
+        if (of_machine) {
+            check_(*options); // last: what it tells of holds
+        }
         options_ = std::move(options);
+        said_ = std::move(said); // what was refused is told with what holds in the end
     } catch (const Error& error) {
         change.error = error.what();
         change.hint = error.hint();

@@ -55,8 +55,10 @@ class LiveSettings {
     void look();
     void read_again(const std::string& path);
     [[nodiscard]] bool is_due_again() const;
-    void tell_later(Change& change, const std::shared_ptr<const RawValues>& file);
-    [[nodiscard]] Options changed_options(Change& change);
+    [[nodiscard]] std::map<std::string, std::string>
+    tell_later(Change& change, const std::shared_ptr<const RawValues>& file) const;
+    /// `of_machine`: whether anything of machines is among what has changed.
+    [[nodiscard]] Options changed_options(Change& change, bool& of_machine) const;
 
     Given given_;
     const Environment environment_;

@@ -184,6 +184,19 @@ TEST_CASE("what was refused for something beside the file is tried again, and to
     CHECK(live.settings->options()->sessions.mounts.size() == 1);
 }
 
+TEST_CASE(
+    "what holds from the next start is told with the change that holds, not with a refused one")
+{
+    Live live("");
+    live.file("[request]\nmax = \"1MiB\"\n[local]\npids = 77\n");
+    REQUIRE(live.is_told());
+    CHECK(live.changes.back().error == "not with so many");
+    live.file("[request]\nmax = \"1MiB\"\n[local]\npids = 78\n");
+    REQUIRE(live.until([&] { return live.changes.size() == 2; }));
+    CHECK(live.changes.back().in_force == "local.pids");
+    CHECK(live.changes.back().later == "request.max");
+}
+
 TEST_CASE("a file that was refused is not read while it is being written anew")
 {
     Live live("[read]\nlimit = 10\n");
