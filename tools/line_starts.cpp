@@ -14,9 +14,7 @@ std::vector<std::string_view> lines_of(std::string_view text)
 {
     std::vector<std::string_view> lines;
     while (!text.empty()) {
-        const auto end = std::min(text.find('\n'), text.size() - 1) + 1;
-        lines.push_back(text.substr(0, end));
-        text.remove_prefix(end);
+        lines.push_back(take_line(text));
     }
     return lines;
 }
@@ -72,6 +70,14 @@ void compare(std::string_view first, std::string_view second, std::size_t& of_fi
 
 } // namespace
 
+std::string_view take_line(std::string_view& rest)
+{
+    const auto end = rest.find('\n');
+    const auto line = rest.substr(0, end == std::string_view::npos ? rest.size() : end + 1);
+    rest.remove_prefix(line.size());
+    return line;
+}
+
 LineStarts numbered_starts(std::string_view text)
 {
     const auto lines = lines_of(text);
@@ -89,7 +95,8 @@ LineStarts diff_starts(std::string_view text)
         return {};
     }
     LineStarts starts;
-    for (const auto line : lines_of(text)) {
+    while (!text.empty()) {
+        const auto line = take_line(text);
         const bool has_sign = std::string_view(" +-").find(line.front()) != std::string_view::npos;
         starts.push_back(has_sign ? 1 : 0);
     }

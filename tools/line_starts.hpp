@@ -6,6 +6,9 @@
 
 namespace berth::tools {
 
+/// The next line with its end, if it has one.
+std::string_view take_line(std::string_view& rest);
+
 /// What berth has put in front of a text's lines, by line; 0: nothing.
 using LineStarts = std::vector<std::size_t>;
 

@@ -4,6 +4,7 @@
 #include "sandbox/base/utf8.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/protocol/listing.hpp"
+#include "tools/line_starts.hpp"
 #include "tools/picture.hpp"
 #include "tools/render.hpp"
 
@@ -211,15 +212,6 @@ struct ShownLines {
     std::uint64_t characters = 0; ///< of the one that is cut, shown
     std::uint64_t of = 0;         ///< and how many it has; 0: more than arrived
 };
-
-/// The next line with its end, if it has one.
-std::string_view take_line(std::string_view& rest)
-{
-    const auto end = rest.find('\n');
-    const auto line = rest.substr(0, end == std::string_view::npos ? rest.size() : end + 1);
-    rest.remove_prefix(line.size());
-    return line;
-}
 
 std::string_view without_end(std::string_view line, bool crlf)
 {

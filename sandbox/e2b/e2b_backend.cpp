@@ -226,7 +226,7 @@ std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, c
     const auto deadline = Deadline::after(install_time);
     unkept_.watch(network, [&] {
         install_guest(*running->awake(deadline), guest, guest_config(spec),
-                      forbidden_places(network), deadline, spec.require_right);
+                      forbidden_places(network), deadline, [&] { spec.check_right(); });
     });
     return make_box_machine(link_, std::move(record), std::move(running), options_.lease);
 }

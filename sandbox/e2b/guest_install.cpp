@@ -235,16 +235,11 @@ void install_guest(EnvdClient& envd, const GuestProgram& program,
                    const protocol::GuestConfig& config, const std::vector<std::string>& forbidden,
                    const Deadline& deadline, const std::function<void()>& may)
 {
-    const auto require_right = [&] {
-        if (may) {
-            may();
-        }
-    };
     const auto start = [&](const std::string& arrived) {
-        require_right(); // what was sent before may have taken long
+        may(); // what was sent before may have taken long
         return run_as_root(envd, start_script(program.hash, arrived, forbidden), deadline);
     };
-    require_right();
+    may();
     upload_text(envd, std::string(guest_folder) + '/' + protocol::residence::config,
                 protocol::encode(config), deadline);
     auto done = start({});

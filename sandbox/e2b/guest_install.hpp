@@ -23,11 +23,12 @@ struct GuestProgram {
 /// has not the same one. `forbidden`: see forbidden_places(); they are asked before it begins.
 /// Throws NotKept where one answers, Error(sandbox_unavailable) with what the sandbox said, and
 /// what EnvdClient throws; the sandbox is of no use then. A step whose connection breaks is made
-/// again, twice. `may`, if any, is called before whatever ends or changes the guest that is there,
+/// again, twice. `may` is called before whatever ends or changes the guest that is there,
 /// and throws where that is another server's.
-void install_guest(EnvdClient& envd, const GuestProgram& program,
-                   const protocol::GuestConfig& config, const std::vector<std::string>& forbidden,
-                   const Deadline& deadline, const std::function<void()>& may = {});
+void install_guest(
+    EnvdClient& envd, const GuestProgram& program, const protocol::GuestConfig& config,
+    const std::vector<std::string>& forbidden, const Deadline& deadline,
+    const std::function<void()>& may = [] {});
 
 /// The same question in one that has the guest's program of that hash already; one of a release
 /// that does not know it proves nothing. Throws NotKept, and what EnvdClient throws.

@@ -477,10 +477,8 @@ HttpAnswer Endpoint::batch(json&& messages, Asked& asked)
         }
     }
     session->dispatcher().receive_batch(std::move(messages), asked.source());
-    return asked.wait(
-        std::make_shared<std::pair<std::shared_ptr<LegacySession>, std::shared_ptr<void>>>(session,
-                                                                                           others),
-        {});
+    const std::shared_ptr<void> kept(nullptr, [session, others](void*) {});
+    return asked.wait(kept, {});
 }
 
 } // namespace berth::server::http
