@@ -133,8 +133,9 @@ bool is_used(const Server& server, const Pauses& pauses, const Commands& command
 /// The ways out of the loop.
 class Exit {
   public:
-    Exit(EventLoop& loop, int parting_fd, const Commands& commands)
-        : loop_(loop), note_(parting_fd), commands_(commands)
+    /// `clients`: by the time of the first of them.
+    Exit(EventLoop& loop, int parting_fd, const Commands& commands, Server* const& clients)
+        : loop_(loop), note_(parting_fd), commands_(commands), clients_(clients)
     {
     }
 
@@ -146,6 +147,9 @@ class Exit {
     [[nodiscard]] std::function<void()> noting(protocol::Parting why) const
     {
         return [this, why] {
+            // A call whose beginning came in the same moment is not read, and its server is told by
+            // that: begun and ended behind the note, what became of it would be known to nobody.
+            clients_->stop_reading();
             write(why);
             loop_.stop();
         };
@@ -178,6 +182,7 @@ class Exit {
     EventLoop& loop_;
     const PartingNote note_;
     const Commands& commands_;
+    Server* const& clients_;
 };
 
 auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
@@ -236,8 +241,8 @@ void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses)
         std::make_unique<Commands>(loop, workers, config_of_commands(config), session,
                                    std::move(oom_score), ShellProgram::find(), random_hex(2));
     const auto quota = limit_home(config, workers, *commands);
-    const Exit exit(loop, config.parting_fd, *commands);
     Server* clients = nullptr;
+    const Exit exit(loop, config.parting_fd, *commands, clients);
     Lifetime* life = nullptr;
     MemoryReclaim reclaim(loop, workers, config.commands_cgroup_fd);
     Pauses pauses(loop, *commands,

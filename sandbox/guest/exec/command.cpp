@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds drain_silence{50};
 /// Buffers of 64 KiB per wake-up and stream: a share that keeps the loop answering others.
 constexpr int reads_per_wakeup = 4;
 constexpr std::chrono::seconds shim_patience{1};
+/// For what a command has left and that was not seen.
+constexpr std::chrono::milliseconds until_seen{5};
 
 std::chrono::milliseconds milliseconds_of(std::uint64_t count)
 {
@@ -68,6 +70,7 @@ Command::~Command()
 {
     host_.loop.cancel(timer_);
     host_.loop.cancel(orphans_timer_);
+    host_.loop.cancel(gone_timer_);
     host_.loop.cancel(lifetime_timer_);
     host_.loop.cancel(grace_timer_);
     host_.loop.cancel(input_timer_);
@@ -156,13 +159,26 @@ void Command::drain()
         settle();
         return;
     }
+    drain_later(out_more || err_more ? now : drain_last_ + drain_silence);
+}
+
+void Command::drain_later(BootClock::time_point when)
+{
     host_.loop.cancel(timer_);
-    const auto next = out_more || err_more ? now : drain_last_ + drain_silence;
-    timer_ = host_.loop.call_at(next, guarded([](Command& command) {
+    timer_ = host_.loop.call_at(when, guarded([](Command& command) {
                                     if (command.phase_ == Phase::draining) {
                                         command.drain();
                                     }
                                 }));
+}
+
+/// Whether a look that has seen nothing proves that nothing is left. While the list of processes is
+/// read, what forks and ends has moved on to one that is not in it: taken for ended it would run on
+/// without a deadline, and nobody could stop it.
+bool Command::is_proven_empty(bool unread) const
+{
+    return !unread && !to_look_ &&
+           (tree_.shim_killed() ? tree_.gone() : tree_.shim_gone()); // which waits for all below it
 }
 
 void Command::settle()
@@ -170,7 +186,16 @@ void Command::settle()
     host_.loop.cancel(timer_);
     const bool may_have_left =
         !failed_ && stop_reason_ == StopReason::none && (!settled_ || left_something_);
-    const auto left = may_have_left ? living() : std::vector<ProcessStat>();
+    bool unread = false;
+    const auto left = may_have_left ? living(&unread) : std::vector<ProcessStat>();
+    if (may_have_left && left.empty() && !is_proven_empty(unread)) {
+        if (const auto now = BootClock::now(); now - drain_since_ < shim_patience) {
+            drain_later(now + until_seen);
+        } else {
+            stop(StopReason::leftovers);
+        }
+        return;
+    }
     if (!left.empty() && (!keep_leftovers_ || (job_id_.empty() && host_.job_table_full()))) {
         if (keep_leftovers_) {
             add_notice(

@@ -257,6 +257,7 @@ class Command : public std::enable_shared_from_this<Command> {
         };
     }
 
+    static constexpr std::chrono::milliseconds first_gone_pause{1};
     void watch_stream(OutputStream& stream);
     /// Buffers of 64 KiB that are read once nobody writes any more: a pipe holds no more than that.
     static constexpr int last_reads = 16;
@@ -278,6 +279,8 @@ class Command : public std::enable_shared_from_this<Command> {
     void stopped(TreeStopper::Outcome outcome);
     void start_draining();
     void drain();
+    void drain_later(BootClock::time_point when);
+    [[nodiscard]] bool is_proven_empty(bool unread) const;
     void settle();
     void spill_for_host();
     void keep_as_job(const std::vector<ProcessStat>& living);
@@ -304,6 +307,7 @@ class Command : public std::enable_shared_from_this<Command> {
     void move_session();
     void add_notice(const std::string& text);
     void check_gone();
+    void check_gone_later();
 
     CommandHost& host_;
     std::string id_;
@@ -329,10 +333,12 @@ class Command : public std::enable_shared_from_this<Command> {
     EventLoop::TimerId timer_ = 0;
     EventLoop::TimerId lifetime_timer_ = 0; ///< of a job
     EventLoop::TimerId grace_timer_ = 0;
-    std::optional<RunningClock::time_point> lifetime_end_; ///< when a job is stopped
-    std::string ended_by_;                                 ///< who stopped the job
-    EventLoop::TimerId orphans_timer_ = 0;                 ///< 0: not set
-    BootClock::time_point looked_;                         ///< for orphans, the last time
+    std::optional<RunningClock::time_point> lifetime_end_;   ///< when a job is stopped
+    std::string ended_by_;                                   ///< who stopped the job
+    EventLoop::TimerId orphans_timer_ = 0;                   ///< 0: not set
+    BootClock::time_point looked_;                           ///< for orphans, the last time
+    EventLoop::TimerId gone_timer_ = 0;                      ///< 0: not set
+    std::chrono::milliseconds gone_pause_{first_gone_pause}; ///< until its cgroup is looked at
     bool to_look_ = false; ///< what ended since then may have left some
     LimitCounts limits_;   ///< before it began
     bool company_ = false;

@@ -87,6 +87,7 @@ void Command::arm_lifetime()
 
 void Command::lifetime_due()
 {
+    read_reports(); // as timeout_due()
     if (!is_job() || is_stopping() || !lifetime_end_) {
         return;
     }

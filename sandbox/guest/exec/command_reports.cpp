@@ -112,6 +112,7 @@ void Command::reaped(pid_t pid, int status, const rusage& usage)
         find_orphans_soon();
     } else {
         if (tree_.cgroup() && tree_.shim_killed()) {
+            gone_pause_ = first_gone_pause;
             check_gone(); // it may have been the last one in there
         }
         return;
@@ -196,17 +197,37 @@ void Command::find_orphans_soon()
                                         }));
 }
 
+/// With longer and longer pauses. What a killed shim has left may run for hours, and each end of a
+/// process looks again: that is not waited for here.
+void Command::check_gone_later()
+{
+    constexpr std::chrono::milliseconds longest{1000};
+    if (gone_timer_ != 0 || (tree_.shim_killed() && gone_pause_ >= longest)) {
+        return;
+    }
+    gone_timer_ = host_.loop.call_awake(gone_pause_, guarded([](Command& command) {
+                                            command.gone_timer_ = 0;
+                                            command.check_gone();
+                                        }));
+    gone_pause_ = std::min(gone_pause_ * 2, longest);
+}
+
 void Command::check_gone()
 {
-    if (phase_ == Phase::answered && !dropped_ && !to_look_ && tree_.gone()) {
-        dropped_ = true;
-        for (OutputStream* stream : {&out_, &err_}) {
-            read_stream(*stream, last_reads); // one wake-up may tell of the end before the output
-            end_stream(*stream);
-        }
-        become_over();
-        host_.gone(*this);
+    if (phase_ != Phase::answered || dropped_ || to_look_ || !tree_.all_reaped()) {
+        return;
     }
+    if (tree_.populated()) {
+        check_gone_later();
+        return;
+    }
+    dropped_ = true;
+    for (OutputStream* stream : {&out_, &err_}) {
+        read_stream(*stream, last_reads); // one wake-up may tell of the end before the output
+        end_stream(*stream);
+    }
+    become_over();
+    host_.gone(*this);
 }
 
 } // namespace berth::guest

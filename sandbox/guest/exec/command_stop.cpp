@@ -21,6 +21,7 @@ void Command::arm_timeout()
 
 void Command::timeout_due()
 {
+    read_reports(); // of a guest that stood still they may be as old as the deadline
     if (phase_ != Phase::running) {
         return;
     }

@@ -72,11 +72,6 @@ std::vector<ProcessStat> CommandTree::living(const std::vector<ProcessStat>& all
     return result;
 }
 
-bool CommandTree::gone() const
-{
-    return shim_gone_ && orphans_.empty() && !(cgroup_ && cgroup_->populated());
-}
-
 bool CommandTree::remove_cgroup()
 {
     if (cgroup_ && !cgroup_->remove()) {

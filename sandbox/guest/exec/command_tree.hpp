@@ -69,8 +69,15 @@ class CommandTree {
     /// The same from a process table that was read already. Only where there is no cgroup.
     [[nodiscard]] std::vector<ProcessStat> living(const std::vector<ProcessStat>& all) const;
 
+    /// Whatever the guest has inherited of it, and the shim.
+    [[nodiscard]] bool all_reaped() const noexcept { return shim_gone_ && orphans_.empty(); }
+
+    /// Its cgroup, if it has one, has something in it: what is alive or, since Linux 6.19, has been
+    /// reaped and is about to leave it, of which nobody tells.
+    [[nodiscard]] bool populated() const { return cgroup_ && cgroup_->populated(); }
+
     /// Nothing of the command is left, not even the shim.
-    [[nodiscard]] bool gone() const;
+    [[nodiscard]] bool gone() const { return all_reaped() && !populated(); }
 
     /// Removes the cgroup of a tree that is gone; false while the kernel refuses.
     [[nodiscard]] bool remove_cgroup();
