@@ -7,6 +7,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/local/spare_folder.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -136,16 +137,61 @@ std::vector<unsigned> claims_of(int state, const std::string& name)
     return uids;
 }
 
-/// The uid that the session has; nothing where it has none, or nobody can tell which.
-std::optional<unsigned> uid_of(int state, const std::string& name)
+/// Whose the uid is; empty where the file says it of nobody, or there is none. A power loss leaves
+/// a file that was written just before it with nothing in it, or with zeros.
+std::string claimant_of(int state, unsigned uid)
+{
+    auto text = read_small(state, claim_path(uid));
+    return text.find('\0') == std::string::npos ? std::move(text) : std::string();
+}
+
+/// Of the session's files, what is being removed of them too; nothing where there are none.
+std::optional<unsigned> owner_in(int folder)
+{
+    for (const char* part : {"home", "home.removed"}) {
+        struct stat info{};
+        if (::fstatat(folder, part, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode)) {
+            return info.st_uid;
+        }
+    }
+    return std::nullopt;
+}
+
+/// The uid that the session has; nothing where it has none, or nobody can tell which. Its notes are
+/// younger on the disk than its files may be: after a power loss the files say whose they are. None
+/// of them can be given to another uid from inside. `in_range`: whether a uid can be a session's.
+template <class InRange>
+std::optional<unsigned> uid_of(int state, const std::string& name, const InRange& in_range)
 {
     const auto text = read_record(state, name);
     const auto recorded = parse(text);
-    if (recorded && read_small(state, claim_path(*recorded)) == name) {
+    if (recorded && claimant_of(state, *recorded) == name) {
         return recorded;
     }
-    const auto claimed = text == garbage ? claims_of(state, name) : std::vector<unsigned>();
-    return claimed.size() == 1 ? std::optional(claimed.front()) : std::nullopt;
+    if (const auto claimed = text == garbage ? claims_of(state, name) : std::vector<unsigned>();
+        claimed.size() == 1) {
+        return claimed.front(); // and its home's: the damaged file is written anew
+    }
+    const auto folder = folder_of(state, name);
+    const auto owner = folder.fd ? owner_in(folder.fd.get()) : std::nullopt;
+    if (!owner || !in_range(*owner)) {
+        return std::nullopt;
+    }
+    const auto claimant = claimant_of(state, *owner);
+    return claimant.empty() || claimant == name ? owner : std::nullopt;
+}
+
+/// Whether a session has files of that uid, of whose claim nothing is left. Reads all of them.
+bool has_files(int state, unsigned uid)
+{
+    const UniqueFd sessions = open_subdirectory(state, "sessions");
+    if (!sessions) {
+        return false;
+    }
+    return std::ranges::any_of(directory_names(sessions.get()), [&](const std::string& name) {
+        const auto folder = open_subdirectory(sessions.get(), name.c_str());
+        return folder && owner_in(folder.get()) == uid;
+    });
 }
 
 /// `part`: "home", or what it is called while it is removed.
@@ -277,30 +323,34 @@ UidRange::UidRange(int state, unsigned base, unsigned count, std::chrono::millis
 
 bool UidRange::is_taken(unsigned uid) const
 {
-    const std::string owner = read_small(state_, claim_path(uid));
+    const std::string owner = claimant_of(state_, uid);
     if (owner.empty()) {
-        return false;
+        const bool emptied =
+            ::faccessat(state_, claim_path(uid).c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+        return emptied && has_files(state_, uid); // else they would be another session's as well
     }
     // A folder whose file is damaged may have files of that uid.
     const auto recorded = read_record(state_, owner);
-    return recorded == garbage || parse(recorded) == uid;
+    return recorded == garbage || parse(recorded) == uid || uid_of(owner) == uid;
+}
+
+std::optional<unsigned> UidRange::uid_of(const std::string& name) const
+{
+    return local::uid_of(state_, name,
+                         [this](unsigned uid) { return uid >= base_ && uid - base_ < count_; });
 }
 
 UidRange::Claim UidRange::choose(const std::string& name) const
 {
     Claim claim{.uid = 0, .name = name, .lock = lock_uids(state_, patience_), .state = state_};
-    const auto text = read_record(state_, name);
-    const auto recorded = parse(text);
-    if (recorded && read_small(state_, claim_path(*recorded)) == name) {
-        claim.uid = *recorded;
-        claim.lock.reset(); // it is on the disk
-        return claim;
-    }
     unsigned offset = next_offset(claim.lock);
-    if (const auto claimed = text == garbage ? claims_of(state_, name) : std::vector<unsigned>();
-        claimed.size() == 1) {
-        claim.uid = claimed.front(); // and its home's: the damaged file is written anew
+    if (const auto own = uid_of(name)) {
+        claim.uid = *own;
         claim.next = offset;
+        claim.fresh = false;
+        if (parse(read_record(state_, name)) == own && claimant_of(state_, *own) == name) {
+            claim.lock.reset(); // it is written
+        }
         return claim;
     }
     for (unsigned tried = 0; tried < count_; ++tried, ++offset) {
@@ -327,7 +377,9 @@ void UidRange::Claim::write(SpareFolder* spare)
         write_note(spare, state, claim_path(uid), name);
         write_note(spare, require_folder_of(state, name).get(), record_name, std::to_string(uid));
     } catch (const std::system_error&) {
-        ::unlinkat(state, claim_path(uid).c_str(), 0);
+        if (fresh) { // else another session could have it, with this one's files
+            ::unlinkat(state, claim_path(uid).c_str(), 0);
+        }
         throw;
     }
     set_next_offset(lock, next);
@@ -338,7 +390,7 @@ void UidRange::hand_over(const std::string& from, const std::string& to,
                          const std::function<void()>& move) const
 {
     const UniqueFd lock = lock_uids(state_, patience_);
-    const auto uid = uid_of(state_, from);
+    const auto uid = uid_of(from);
     if (!uid) {
         throw Error(ErrorCode::backend_error,
                     "the host uid of the session's home is not known: sessions/" + from + '/' +

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ class SpareFolder;
 /// the session's folder below `<state>/sessions`; a claim holds as long as that folder says the
 /// same in its file `uid`. So no uid is given away while files of its session may exist, and a
 /// folder that was removed by hand frees its uid. A folder whose file `uid` is damaged keeps the
-/// uid that claims to be its own.
+/// uid that claims to be its own; where a power loss has emptied both files it keeps that of its
+/// home, and until then nobody else has that.
 class UidRange {
   public:
     /// `state`: an open directory that only berth can write. `patience`: for the lock, which others
@@ -23,13 +25,14 @@ class UidRange {
     UidRange(int state, unsigned base, unsigned count,
              std::chrono::milliseconds patience = std::chrono::seconds(10));
 
-    /// A uid that is chosen for a session, and on the disk once it is written.
+    /// A uid that is chosen for a session, and what every process sees once it is written.
     struct Claim {
         unsigned uid = 0;
         std::string name;
         UniqueFd lock; ///< held until it is written: nobody else may choose meanwhile
         int state = -1;
         unsigned next = 0;
+        bool fresh = true; ///< the session has no files of it yet
 
         /// The session's folder must exist. `spare`: whose blank files are used. Nothing happens
         /// when it is written already.
@@ -62,6 +65,7 @@ class UidRange {
 
   private:
     [[nodiscard]] bool is_taken(unsigned uid) const;
+    [[nodiscard]] std::optional<unsigned> uid_of(const std::string& name) const;
 
     int state_;
     unsigned base_;

@@ -128,6 +128,95 @@ TEST_CASE("a session whose uid file is damaged keeps its uid until it is release
     }
 }
 
+TEST_CASE("a power loss that leaves nothing of the notes leaves each session the uid of its files")
+{
+    if (::geteuid() != 0) {
+        return; // only root has a range
+    }
+    const TemporaryTree state;
+    const UniqueFd fd(::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    UidRange range(fd.get(), 5000, 4);
+    for (const std::string name : {"a", "b", "new"}) {
+        state.add_directory("sessions/" + name);
+    }
+    for (const std::string name : {"a", "b"}) {
+        const auto uid = range.claim(name);
+        state.add_directory("sessions/" + name + "/home");
+        REQUIRE(::chown((state.path() + "/sessions/" + name + "/home").c_str(), uid, uid) == 0);
+    }
+    std::string left; // of each file
+    bool claims = true;
+    bool notes = true;
+    SUBCASE("names") {}
+    SUBCASE("zeros")
+    {
+        left.assign(2, '\0');
+    }
+    SUBCASE("claims alone")
+    {
+        notes = false;
+    }
+    SUBCASE("the sessions' own alone")
+    {
+        claims = false;
+    }
+    for (const std::string name : {"uids/lock", "uids/5000", "uids/5001"}) {
+        if (claims) {
+            state.add(name, left);
+        }
+    }
+    for (const std::string name : {"a", "b"}) {
+        if (notes) {
+            state.add("sessions/" + name + "/uid", left);
+        }
+    }
+    CHECK(range.claim("new") == 5002); // first: it has no files that say otherwise
+    CHECK(range.claim("b") == 5001);
+    CHECK(range.claim("a") == 5000);
+    CHECK(range.claim("b") == 5001);
+    // It goes with them, and is free when they are gone.
+    std::filesystem::remove_all(state.path() + "/sessions/a");
+    state.add("uids/5000", "");
+    state.add_directory("sessions/last");
+    state.add_directory("sessions/more");
+    CHECK(std::set<unsigned>{range.claim("last"), range.claim("more")} ==
+          std::set<unsigned>{5000, 5003});
+}
+
+TEST_CASE("a session whose own note is missing has the uid of its files, if nobody else has")
+{
+    if (::geteuid() != 0) {
+        return; // only root has a range
+    }
+    const TemporaryTree state;
+    const UniqueFd fd(::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    UidRange range(fd.get(), 5000, 4);
+    for (const std::string name : {"a", "new"}) {
+        state.add_directory("sessions/" + name);
+    }
+    REQUIRE(range.claim("a") == 5000);
+    state.add_directory("sessions/a/home");
+    REQUIRE(::chown((state.path() + "/sessions/a/home").c_str(), 5000, 5000) == 0);
+    std::filesystem::remove(state.path() + "/sessions/a/uid");
+    state.add("uids/lock", "");
+    CHECK(range.claim("new") == 5001);
+    SUBCASE("it has them")
+    {
+        CHECK(range.claim("a") == 5000);
+    }
+    SUBCASE("another's claim is not overruled")
+    {
+        state.add("uids/5000", "new");
+        state.add("sessions/new/uid", "5000");
+        CHECK(range.claim("a") != 5000);
+    }
+    SUBCASE("one that is out of the range is nobody's")
+    {
+        REQUIRE(::chown((state.path() + "/sessions/a/home").c_str(), 4999, 4999) == 0);
+        CHECK(range.claim("a") >= 5000);
+    }
+}
+
 TEST_CASE("claims at the same time never meet")
 {
     const TemporaryTree state;
