@@ -85,7 +85,7 @@ void Exchange::when_read(std::function<void()> then, std::function<void()> lost)
         }
     }
     if (*written_) {
-        (void)socket_->unread().when_read(std::move(then));
+        (void)socket_->unread().when_read(std::move(then), std::move(lost));
     } else if (lost) {
         lost();
     }
@@ -170,7 +170,7 @@ void Exchange::finish(bool written)
     }
     for (auto& each : due) {
         if (written) {
-            (void)socket_->unread().when_read(std::move(each.read));
+            (void)socket_->unread().when_read(std::move(each.read), std::move(each.lost));
         } else if (each.lost) {
             each.lost();
         }

@@ -1,6 +1,7 @@
 #include "server/transport/unread.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <thread>
 #include <utility>
 
@@ -56,20 +57,41 @@ std::uint64_t Unread::read_until() noexcept
     return empty && !broken_ ? written : 0;
 }
 
-bool Unread::when_read(Task then, std::uint64_t end)
+void Unread::lose(const Waiting& one) noexcept
+{
+    try {
+        if (one.lost) {
+            one.lost();
+        }
+    } catch (const std::exception&) {
+        return; // no memory is left to keep it with
+    }
+}
+
+Unread::~Unread()
+{
+    for (const auto& one : waiting_) { // nobody else has it any more
+        lose(one);
+    }
+}
+
+bool Unread::when_read(Task then, std::uint64_t end, Task lost)
 {
     if (read_until() >= end) {
         then();
         return true;
     }
     Waiting dropped; // outside the lock
-    const std::lock_guard lock(mutex_);
-    if (waiting_.size() == most) {
-        dropped = std::move(waiting_.front());
-        waiting_.pop_front();
+    {
+        const std::lock_guard lock(mutex_);
+        if (waiting_.size() == most) {
+            dropped = std::move(waiting_.front());
+            waiting_.pop_front();
+        }
+        waiting_.push_back({end, std::move(then), std::move(lost)});
+        interval_ = first;
     }
-    waiting_.push_back({end, std::move(then)});
-    interval_ = first;
+    lose(dropped);
     return false;
 }
 

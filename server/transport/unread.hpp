@@ -18,7 +18,7 @@ class Unread {
     using Task = std::function<void()>;
 
     /// So many tasks wait: more than clients make calls side by side, since of a result whose task
-    /// is dropped the next server says that it reached nobody. Of more the oldest is dropped: each
+    /// is dropped the next server says that it reached nobody. Of more the oldest is lost: each
     /// may hold one of the 128 connections that a guest has, and that must not grow with what a
     /// client leaves unread.
     static constexpr std::size_t most = 64;
@@ -26,15 +26,24 @@ class Unread {
     /// `output` stays the caller's.
     explicit Unread(int output) noexcept : output_(output) {}
 
+    /// What nobody is known to have read by then is lost. The output may be closed already.
+    ~Unread();
+
+    Unread(const Unread&) = delete;
+    Unread& operator=(const Unread&) = delete;
+
     /// So many bytes more were written.
     void wrote(std::size_t bytes) noexcept { written_ += bytes; }
 
-    /// Runs `then` when what was written until now has been read: at once, or in look(). False when
-    /// that has to be called.
-    bool when_read(Task then) { return when_read(std::move(then), written_); }
+    /// Runs `then` when what was written until now has been read: at once, or in look(); `lost`
+    /// instead, from whatever thread, where that will not be. False when look() has to be called.
+    bool when_read(Task then, Task lost = {})
+    {
+        return when_read(std::move(then), written_, std::move(lost));
+    }
 
     /// The same of the first `end` bytes, which need not have been written yet.
-    bool when_read(Task then, std::uint64_t end);
+    bool when_read(Task then, std::uint64_t end, Task lost = {});
 
     /// Runs what is due. How long to wait until the next look: the longer nobody reads, the longer;
     /// below zero when nothing waits.
@@ -47,7 +56,10 @@ class Unread {
     struct Waiting {
         std::uint64_t end = 0; ///< in bytes written
         Task then;
+        Task lost;
     };
+
+    static void lose(const Waiting& one) noexcept;
 
     [[nodiscard]] std::uint64_t read_until() noexcept;
 

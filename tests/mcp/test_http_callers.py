@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pwd
+import select
 import stat
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from bench import request
+from bench import META, request
 from http_bench import JSON, HttpBench, bearer, token_file
 from mcp_client import binary_path
 
@@ -239,6 +240,27 @@ class UnixTest(HttpBench):
                          [owner])
         self.stop()
         self.assertFalse(os.path.exists(path))
+
+    def test_notices_of_an_answer_that_was_closed_unread_come_with_the_next(self):
+        """The kernel had taken it: only of a socket of this host it says that nobody has read it."""
+        self.serve(auth=(), listen=str(self.state.path / "berth.socket"))
+        self.call("bash_exec", command="true")
+
+        def command(*arguments):
+            return subprocess.run([binary_path("berth-direct"), "sessions", *arguments, "--state-dir",
+                                   str(self.state.path)], capture_output=True, text=True, timeout=20, check=True)
+        (session,) = json.loads(command("list", "--json").stdout)
+        command("kill", session["session"])
+        with self.connect() as client:
+            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                       "params": {"name": "bash_exec", "arguments": {"command": "true"}, "_meta": META}}
+            client.post(message, self.modern_headers("tools/call", "bash_exec"))
+            self.assertTrue(select.select([client.socket], [], [], 20)[0])
+            time.sleep(0.2)
+        time.sleep(0.2)
+        for noticed in (True, False):
+            found = self.call("bash_exec", command="true")
+            self.assertEqual(any("ended" in notice for notice in found.notices), noticed, found)
 
     def test_a_socket_that_a_killed_server_left_is_taken_and_no_living_one(self):
         path = str(self.state.path / "berth.socket")

@@ -165,6 +165,26 @@ TEST_CASE("an answer counts as read once its peer has read it, not when it was w
     CHECK(lost == 0);
 }
 
+TEST_CASE("an answer that was written, and that its peer has not read when it goes, is lost, once")
+{
+    int read = 0;
+    int lost = 0;
+    {
+        ExchangeBench bench;
+        const auto sink = bench.exchange->sink();
+        sink->when_read([&] { ++read; }, [&] { ++lost; });
+        sink->send("answer");
+        CHECK(bench.socket->write(bench.exchange->take_answer()));
+        bench.exchange->finish(true);
+        sink->when_read([&] { ++read; }, [&] { ++lost; }); // the same of one who asks late
+        bench.peer.reset();
+        (void)bench.socket->unread().look();
+        CHECK(lost == 0);
+    }
+    CHECK(read == 0);
+    CHECK(lost == 2);
+}
+
 TEST_CASE("an answer that was not written is told as lost, once, and nothing can be said after it")
 {
     ExchangeBench bench;

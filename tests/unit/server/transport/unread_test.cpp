@@ -148,6 +148,44 @@ TEST_CASE("few tasks wait for a reader that does not read: the oldest are droppe
     CHECK(*held == static_cast<int>(Unread::most));
 }
 
+TEST_CASE("what waits when its reader is given up is lost, and nothing else")
+{
+    for (const bool socket : {false, true}) {
+        CAPTURE(socket);
+        auto ends = make(socket);
+        int ran = 0;
+        int lost = 0;
+        {
+            Unread unread(ends.write.get());
+            write(unread, ends, "123");
+            unread.when_read([&] { ++ran; }, [&] { ++lost; });
+            read(ends, 3);
+            CHECK_FALSE(waits(unread));
+            write(unread, ends, "123");
+            unread.when_read([&] { ++ran; }, [&] { ++lost; });
+            unread.when_read([&] { ++ran; });
+            read(ends, 1);
+            CHECK(waits(unread));
+            CHECK(lost == 0);
+            ends.write.reset();
+        }
+        CHECK(lost == 1);
+        CHECK(ran == 1);
+    }
+}
+
+TEST_CASE("the oldest that is one too many is lost at once")
+{
+    const auto ends = make(/*socket=*/false);
+    Unread unread(ends.write.get());
+    write(unread, ends, "12345");
+    std::size_t lost = Unread::most;
+    for (std::size_t i = 0; i <= Unread::most; ++i) {
+        unread.when_read([] {}, [&lost, i] { lost = i; });
+    }
+    CHECK(lost == 0);
+}
+
 TEST_CASE("the less is read the longer it takes to the next look")
 {
     const auto ends = make(/*socket=*/false);
