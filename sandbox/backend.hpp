@@ -281,6 +281,9 @@ struct FoundMachine {
     std::chrono::seconds slept{0}; ///< for how long nobody has used it
 };
 
+/// Throws where another server may have made the session's machine by now. Empty: nobody does.
+using Right = std::function<void()>;
+
 /// A kind of machine. Thread-safe.
 class Backend {
   public:
@@ -311,6 +314,11 @@ class Backend {
     /// one: cgroup-memory, cgroup-pids, cgroup-cpu as in Machine::layers(). Empty: nobody knows.
     [[nodiscard]] virtual std::vector<Layer> limit_layers() { return {}; }
 
+    /// For whom it makes machines, where another's would not be found: stands at the end of each
+    /// generation, so that it is known of a creation of which nothing else is. At most 64 letters
+    /// and digits.
+    [[nodiscard]] virtual std::string account() const { return {}; }
+
     /// Makes a machine whose guest answers. Throws Error(sandbox_unavailable) with the blocker and
     /// its remedy, and leaves nothing behind.
     [[nodiscard]] virtual std::unique_ptr<Machine> create(const MachineSpec& spec) = 0;
@@ -327,6 +335,16 @@ class Backend {
     /// killed): whatever that key occupies is removed, or where machines are not bound to a host
     /// that generation, and what is in that home.
     virtual void destroy(const MachineRecord& record, bool purge) = 0;
+
+    /// destroy() by who may lose the right to it meanwhile: `may` throws then, and is asked before
+    /// each thing that is done to the machine, and before that is done again.
+    virtual void destroy_while(const MachineRecord& record, bool purge, const Right& may)
+    {
+        if (may) {
+            may();
+        }
+        destroy(record, purge);
+    }
 
     /// Ends the guest of a machine that is just being made, whoever makes it: that one is told by
     /// the guest's end, and undoes the rest. Of a record as of an interrupted creation (see
@@ -364,11 +382,12 @@ class Backend {
     /// Whether change_network() can do it.
     [[nodiscard]] virtual bool changes_networks() const noexcept { return false; }
 
-    /// Has a living machine reach what is said, from now on. Returns what commands that begin there
-    /// from then on have in their environment, the whole of it; empty: what they had. Throws Error:
-    /// what it can reach is not known then.
+    /// Has a living machine reach what is said, from now on, `may` as for destroy_while(). Returns
+    /// what commands that begin there from then on have in their environment, the whole of it;
+    /// empty: what they had. Throws Error: what it can reach is not known then.
     virtual std::map<std::string, std::string> change_network(const MachineRecord& /*record*/,
-                                                              const Reachable& /*reachable*/)
+                                                              const Reachable& /*reachable*/,
+                                                              const Right& /*may*/ = {})
     {
         return {};
     }

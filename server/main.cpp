@@ -1,4 +1,5 @@
 #include "sandbox/base/error.hpp"
+#include "sandbox/e2b/account.hpp"
 #include "sandbox/e2b/box_request.hpp"
 #include "sandbox/e2b/doctor.hpp"
 #include "sandbox/e2b/e2b_backend.hpp"
@@ -82,6 +83,8 @@ void check_places(const Options& options)
         });
         check_setting(options, is_given ? "mount" : "default_workspace",
                       [&] { berth::e2b::require_no_mounts(options.sessions.mounts); });
+        check_setting(options, "e2b.same_account",
+                      [&] { berth::e2b::require_accounts(options.e2b_same_account); });
         check_setting(options, "e2b.deny_out",
                       [&] { berth::e2b::require_outbound({.allow = {}, .deny = outbound.deny}); });
         check_setting(options, "e2b.allow_out", [&] { berth::e2b::require_outbound(outbound); });
@@ -110,6 +113,7 @@ std::shared_ptr<berth::sandbox::Backend> make_backend(const Options& options)
             {.guest_program = berth::server::helper_program("berth-guest", environment),
              .variables = berth::e2b::process_variable,
              .lease = options.e2b_lease,
+             .same_account = options.e2b_same_account,
              .owner = [sessions = options.sessions](bool make) {
                  return berth::session::installation_id(sessions, make);
              }});

@@ -117,12 +117,14 @@ Connected ApiClient::connect(const std::string& id, std::chrono::seconds timeout
     return connected;
 }
 
-bool ApiClient::pause(const std::string& id, const Deadline& deadline, const std::stop_token& stop)
+bool ApiClient::pause(const std::string& id, const Deadline& deadline, const std::stop_token& stop,
+                      const Right& may)
 {
     const Call call{.what = "pause a sandbox",
                     .method = "POST",
                     .target = path_of(id) + "/pause",
-                    .body = "{}"};
+                    .body = "{}",
+                    .may = may};
     const auto reply = send(call, deadline, stop);
     if (is_success(reply.status)) {
         return true;
@@ -133,9 +135,10 @@ bool ApiClient::pause(const std::string& id, const Deadline& deadline, const std
     throw error_of(call, reply, true);
 }
 
-bool ApiClient::kill(const std::string& id, const Deadline& deadline, const std::stop_token& stop)
+bool ApiClient::kill(const std::string& id, const Deadline& deadline, const std::stop_token& stop,
+                     const Right& may)
 {
-    const Call call{.what = "end a sandbox", .method = "DELETE", .target = path_of(id)};
+    const Call call{.what = "end a sandbox", .method = "DELETE", .target = path_of(id), .may = may};
     const auto reply = send(call, deadline, stop);
     if (is_success(reply.status)) {
         return true;
@@ -160,12 +163,13 @@ void ApiClient::set_timeout(const std::string& id, std::chrono::seconds timeout,
 }
 
 void ApiClient::set_network(const std::string& id, const BoxNetwork& network,
-                            const Deadline& deadline, const std::stop_token& stop)
+                            const Deadline& deadline, const std::stop_token& stop, const Right& may)
 {
     const Call call{.what = "change what a sandbox may reach",
                     .method = "PUT",
                     .target = path_of(id) + "/network",
-                    .body = network_body(network)};
+                    .body = network_body(network),
+                    .may = may};
     const auto reply = send(call, deadline, stop);
     if (!is_success(reply.status)) {
         throw error_of(call, reply, true);
@@ -259,6 +263,9 @@ HttpReply ApiClient::send(const Call& call, const Deadline& deadline, const std:
     unsigned breaks = 0;
     for (;;) {
         std::optional<HttpReply> reply;
+        if (call.may) {
+            call.may();
+        }
         try {
             reply = send_once(call, bound.deadline, bound.stop);
         } catch (const HttpFailure& failure) {

@@ -56,12 +56,18 @@ class ApiClient {
     [[nodiscard]] Connected connect(const std::string& id, std::chrono::seconds timeout,
                                     const Deadline& deadline, const std::stop_token& stop = {});
 
+    /// `may`, of this and what follows: throws where the sandbox may be another's by now. Asked
+    /// before each attempt: they may take minutes.
+    using Right = std::function<void()>;
+
     /// False: it was paused already; also where an earlier attempt, of which no answer came, has
     /// done it. E2B refuses a second pause (409) and leaves the sandbox as it is.
-    bool pause(const std::string& id, const Deadline& deadline, const std::stop_token& stop = {});
+    bool pause(const std::string& id, const Deadline& deadline, const std::stop_token& stop = {},
+               const Right& may = {});
 
     /// A paused one too. False: there was none, or an attempt without an answer has ended it.
-    bool kill(const std::string& id, const Deadline& deadline, const std::stop_token& stop = {});
+    bool kill(const std::string& id, const Deadline& deadline, const std::stop_token& stop = {},
+              const Right& may = {});
 
     /// From now, so it may shorten too. Of a running one only: session_lost for a paused one.
     void set_timeout(const std::string& id, std::chrono::seconds timeout, const Deadline& deadline,
@@ -69,7 +75,7 @@ class ApiClient {
 
     /// In place of all that was said before; of a paused one, for when it is awake.
     void set_network(const std::string& id, const BoxNetwork& network, const Deadline& deadline,
-                     const std::stop_token& stop = {});
+                     const std::stop_token& stop = {}, const Right& may = {});
 
     /// Neither wakes it nor extends its time.
     [[nodiscard]] BoxInfo info(const std::string& id, const Deadline& deadline,
@@ -91,6 +97,7 @@ class ApiClient {
         std::string target;
         std::string body{};
         Repeating repeating = Repeating::safe;
+        Right may{};
     };
 
     [[nodiscard]] HttpReply send(const Call& call, const Deadline& deadline,

@@ -1,6 +1,7 @@
 #include "sandbox/e2b/box_home.hpp"
 
 #include "sandbox/base/random.hpp"
+#include "sandbox/e2b/account.hpp"
 #include "sandbox/e2b/box_request.hpp"
 
 namespace berth::e2b {
@@ -9,6 +10,7 @@ namespace {
 constexpr const char* id_key = "box";
 constexpr const char* number_key = "number";
 constexpr const char* proof_key = "proof";
+constexpr const char* account_key = "account";
 
 std::string text_at(const std::map<std::string, std::string>& texts, const char* key)
 {
@@ -18,11 +20,19 @@ std::string text_at(const std::map<std::string, std::string>& texts, const char*
 
 } // namespace
 
+std::string account_of(const BoxHome& home)
+{
+    return home.account.empty() ? account_in(home.number) : home.account;
+}
+
 std::map<std::string, std::string> encode(const BoxHome& home)
 {
     std::map<std::string, std::string> texts{{id_key, home.id}, {number_key, home.number}};
     if (!home.proof.empty()) {
         texts.emplace(proof_key, home.proof);
+    }
+    if (!home.account.empty()) {
+        texts.emplace(account_key, home.account);
     }
     return texts;
 }
@@ -31,7 +41,8 @@ std::optional<BoxHome> home_in(const std::map<std::string, std::string>& home)
 {
     BoxHome found{.id = text_at(home, id_key),
                   .number = text_at(home, number_key),
-                  .proof = text_at(home, proof_key)};
+                  .proof = text_at(home, proof_key),
+                  .account = known_account(text_at(home, account_key))};
     const bool named = !found.id.empty() && !(found.number.empty() && found.proof.empty());
     return named ? std::optional(std::move(found)) : std::nullopt;
 }
@@ -90,7 +101,8 @@ Error no_longer_ours(const BoxHome& home)
 
 bool is_of(const BoxInfo& box, const BoxHome& home)
 {
-    return box.box.id == home.id && text_at(box.metadata, metadata_keys::generation) == home.number;
+    return bare_id(box.box.id) == bare_id(home.id) &&
+           text_at(box.metadata, metadata_keys::generation) == home.number;
 }
 
 } // namespace berth::e2b

@@ -19,7 +19,13 @@ struct BoxHome {
     /// Of one that was taken over: what was left in it then (guest_install.hpp). Whoever can write
     /// in shared books could else have anybody's sandbox be used, or ended.
     std::string proof;
+    /// By whose key it was last made or installed in, as account_of(); empty: an earlier release
+    /// did that.
+    std::string account{};
 };
+
+/// Who may say that it is gone: as the home has it, else as its number.
+[[nodiscard]] std::string account_of(const BoxHome& home);
 
 /// As MachineRecord::home.
 [[nodiscard]] std::map<std::string, std::string> encode(const BoxHome& home);

@@ -91,6 +91,7 @@ class BoxMachine : public sandbox::Machine {
     [[nodiscard]] std::shared_ptr<EnvdClient> awake(const Deadline& deadline,
                                                     const std::stop_token& stop);
     [[nodiscard]] ProcessStart connector(std::string_view opening, const std::string& token) const;
+    [[nodiscard]] std::string guest() const;
     [[nodiscard]] std::unique_ptr<BoxChannel>
     start(std::shared_ptr<EnvdClient> envd, const ProcessStart& process, const Deadline& deadline);
     [[nodiscard]] bool may_try_again(const StatusError& refusal, const EnvdClient* envd);
@@ -122,6 +123,15 @@ std::shared_ptr<EnvdClient> BoxMachine::awake(const Deadline& deadline, const st
     }
 }
 
+std::string BoxMachine::guest() const
+{
+    try {
+        return guest_path_of(record_);
+    } catch (const Error& error) { // nothing was asked of anybody
+        throw sandbox::Unsent(error, sandbox::Unsent::Of::way_there);
+    }
+}
+
 /// The way there is read by others: envd's log has the environment of each process.
 ProcessStart BoxMachine::connector(std::string_view opening, const std::string& token) const
 {
@@ -131,7 +141,7 @@ ProcessStart BoxMachine::connector(std::string_view opening, const std::string& 
     if (!variables) {
         throw Error(ErrorCode::internal, "the beginning of a call is too long for E2B");
     }
-    return {.command = guest_path(record_.data.at(record_keys::guest)),
+    return {.command = guest(),
             .arguments = {"connect", guest_folder},
             .environment = *std::move(variables),
             .working_directory = "/",
@@ -263,6 +273,19 @@ std::string value_of(const sandbox::MachineRecord& record, const char* key)
 {
     const auto found = record.data.find(key);
     return found == record.data.end() ? std::string() : found->second;
+}
+
+std::string guest_path_of(const sandbox::MachineRecord& record)
+{
+    const auto hash = value_of(record, record_keys::guest);
+    if (hash.empty() || hash.find_first_not_of("0123456789abcdef") != std::string::npos) {
+        throw Error(ErrorCode::backend_error,
+                    "the record of the sandbox " + record.id +
+                        " names a program as its guest that cannot be one; nothing was run there",
+                    "`berth sessions kill` ends the session and keeps its files: the next call "
+                    "installs a guest again. Who can write to its books?");
+    }
+    return guest_path(hash);
 }
 
 std::chrono::milliseconds idle_of(const sandbox::MachineRecord& record)

@@ -31,6 +31,10 @@ inline constexpr const char* idle = "idle";     ///< ms that it runs after its l
 /// What the record has under one of them; empty: nothing.
 [[nodiscard]] std::string value_of(const sandbox::MachineRecord& record, const char* key);
 
+/// The guest's program in the sandbox of a record, which in shared books is another's word: what it
+/// says is run there as root. Throws Error(backend_error) where that cannot be a program's hash.
+[[nodiscard]] std::string guest_path_of(const sandbox::MachineRecord& record);
+
 /// Of record_keys::idle, in a record that others may have written.
 [[nodiscard]] std::chrono::milliseconds idle_of(const sandbox::MachineRecord& record);
 

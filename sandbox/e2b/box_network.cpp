@@ -49,9 +49,9 @@ std::string network_mark(const BoxNetwork& network)
 }
 
 void change_network(ApiClient& api, const BoxInfo& box, const BoxNetwork& network,
-                    std::chrono::seconds time)
+                    std::chrono::seconds time, const ApiClient::Right& may)
 try {
-    api.set_network(box.box.id, network, Deadline::after(time));
+    api.set_network(box.box.id, network, Deadline::after(time), {}, may);
 } catch (const StatusError& error) {
     if (!is_unknown_there(error, api.is_old())) {
         throw;

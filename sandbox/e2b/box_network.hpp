@@ -16,7 +16,7 @@ namespace berth::e2b {
 /// is there. Throws as ApiClient::set_network(), and Error(backend_error) where such a server has
 /// one that was made for something else, or does not say for what.
 void change_network(ApiClient& api, const BoxInfo& box, const BoxNetwork& network,
-                    std::chrono::seconds time);
+                    std::chrono::seconds time, const ApiClient::Right& may = {});
 
 /// Addresses of the internet that always answer, and from which a sandbox that may reach no more
 /// than `network` must have no answer: what asks there from within learns whether that is kept.

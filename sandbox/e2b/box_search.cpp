@@ -10,6 +10,31 @@
 
 namespace berth::e2b {
 
+std::optional<BoxInfo> info_of(ApiClient& api, const std::string& id, std::chrono::seconds time)
+{
+    try {
+        return api.info(id, Deadline::after(time));
+    } catch (const StatusError& error) {
+        if (error.code() != ErrorCode::session_lost) {
+            throw;
+        }
+        return std::nullopt;
+    }
+}
+
+std::optional<BoxInfo> find_box(Link& link, const BoxHome& home, std::chrono::seconds time)
+{
+    auto box = info_of(link.api, home.id, time);
+    if (!box || !is_of(*box, home)) {
+        link.accounts.require_word_on("the sandbox " + home.id, account_of(home));
+        return std::nullopt;
+    }
+    if (!home.number.empty()) { // else any sandbox without one is like it
+        link.accounts.note_seen(home.account);
+    }
+    return box;
+}
+
 std::vector<BoxInfo> look_for(ApiClient& api, const std::string& generation,
                               std::chrono::milliseconds late, const Deadline& deadline)
 try {
@@ -57,7 +82,7 @@ bool abandon(ApiClient& api, const std::string& id, const std::string& number,
     try {
         if (!api.kill(id, Deadline::after(time))) {
             // Somebody else has ended it, or that was never its name: by its number it is certain.
-            kill_all_of(api, number, time);
+            static_cast<void>(kill_all_of(api, number, time));
         }
         return true;
     } catch (const std::exception&) {
@@ -65,12 +90,15 @@ bool abandon(ApiClient& api, const std::string& id, const std::string& number,
     }
 }
 
-void kill_all_of(ApiClient& api, const std::string& number, std::chrono::seconds time)
+bool kill_all_of(ApiClient& api, const std::string& number, std::chrono::seconds time,
+                 const ApiClient::Right& may)
 {
     const auto deadline = Deadline::after(time);
-    for (const auto& box : api.list({{metadata_keys::generation, number}}, deadline)) {
-        static_cast<void>(api.kill(box.box.id, deadline));
+    const auto boxes = api.list({{metadata_keys::generation, number}}, deadline);
+    for (const auto& box : boxes) {
+        static_cast<void>(api.kill(box.box.id, deadline, {}, may));
     }
+    return !boxes.empty();
 }
 
 void pause_if_possible(ApiClient& api, const std::string& id, std::chrono::seconds time) noexcept

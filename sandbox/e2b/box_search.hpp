@@ -2,12 +2,25 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/e2b/api_client.hpp"
+#include "sandbox/e2b/box_home.hpp"
+#include "sandbox/e2b/link.hpp"
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace berth::e2b {
+
+/// Neither wakes it nor extends its time. Nothing: E2B shows none to this key.
+[[nodiscard]] std::optional<BoxInfo> info_of(ApiClient& api, const std::string& id,
+                                             std::chrono::seconds time);
+
+/// The same of what a home is in. Nothing: it is gone for certain. Throws as
+/// Accounts::require_word_on() where it may be there for another key: taken for gone, its session
+/// would get an empty sandbox in place of its files.
+[[nodiscard]] std::optional<BoxInfo> find_box(Link& link, const BoxHome& home,
+                                              std::chrono::seconds time);
 
 /// The sandboxes of a creation of which no answer came, by its number. One of which nobody has said
 /// that it failed may come for as long as E2B works at it: whoever looked once only would make a
@@ -28,8 +41,9 @@ namespace berth::e2b {
 bool abandon(ApiClient& api, const std::string& id, const std::string& number,
              std::chrono::seconds time) noexcept;
 
-/// Ends those of a number: nobody has used them yet, or may any more.
-void kill_all_of(ApiClient& api, const std::string& number, std::chrono::seconds time);
+/// Ends those of a number: nobody has used them yet, or may any more. False: there was none.
+bool kill_all_of(ApiClient& api, const std::string& number, std::chrono::seconds time,
+                 const ApiClient::Right& may = {});
 
 /// Of one that was woken for nothing. Where it cannot be it sleeps when its time runs out.
 void pause_if_possible(ApiClient& api, const std::string& id, std::chrono::seconds time) noexcept;

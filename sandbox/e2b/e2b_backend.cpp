@@ -1,9 +1,11 @@
 #include "sandbox/e2b/e2b_backend.hpp"
 
+#include "sandbox/e2b/account.hpp"
 #include "sandbox/e2b/box_home.hpp"
 #include "sandbox/e2b/box_machine.hpp"
 #include "sandbox/e2b/box_network.hpp"
 #include "sandbox/e2b/box_request.hpp"
+#include "sandbox/e2b/box_rest.hpp"
 #include "sandbox/e2b/box_search.hpp"
 #include "sandbox/e2b/guest_install.hpp"
 #include "sandbox/e2b/link.hpp"
@@ -72,7 +74,19 @@ class E2bBackend : public sandbox::Backend {
 
     [[nodiscard]] std::unique_ptr<sandbox::Machine> create(const MachineSpec& spec) override;
     [[nodiscard]] std::unique_ptr<sandbox::Machine> attach(const MachineRecord& record) override;
-    void destroy(const MachineRecord& record, bool purge) override;
+
+    void destroy(const MachineRecord& record, bool purge) override
+    {
+        destroy_while(record, purge, {});
+    }
+
+    void destroy_while(const MachineRecord& record, bool purge, const sandbox::Right& may) override;
+
+    [[nodiscard]] std::string account() const override
+    {
+        return link_ ? link_->accounts.own() : std::string();
+    }
+
     void interrupt(const MachineRecord& record) override;
     [[nodiscard]] bool is_gone(const MachineRecord& record) override;
     [[nodiscard]] std::unique_ptr<sandbox::Machine> adopt(const std::string& id,
@@ -85,7 +99,8 @@ class E2bBackend : public sandbox::Backend {
     [[nodiscard]] bool changes_networks() const noexcept override { return true; }
 
     std::map<std::string, std::string> change_network(const MachineRecord& record,
-                                                      const sandbox::Reachable& reachable) override;
+                                                      const sandbox::Reachable& reachable,
+                                                      const sandbox::Right& may) override;
 
     [[nodiscard]] std::map<std::string, std::string>
     home_of(const MachineRecord& record) const override
@@ -114,19 +129,20 @@ class E2bBackend : public sandbox::Backend {
     make_in_home(const MachineSpec& spec, const BoxHome& home, const BoxInfo& found);
     [[nodiscard]] Box wake_own(const BoxHome& home, const BoxInfo& found,
                                std::chrono::seconds limit);
-    [[nodiscard]] std::shared_ptr<RunningBox> wake_and_change(const MachineRecord& record,
-                                                              const BoxHome& home,
-                                                              const BoxInfo& found,
-                                                              const BoxNetwork& network);
+    [[nodiscard]] std::shared_ptr<RunningBox>
+    wake_and_change(const MachineRecord& record, const BoxHome& home, const BoxInfo& found,
+                    const BoxNetwork& network, const sandbox::Right& may);
     [[nodiscard]] std::unique_ptr<sandbox::Machine> install(const MachineSpec& spec, const Box& box,
                                                             const BoxHome& home,
                                                             const BoxNetwork& network);
-    [[nodiscard]] std::optional<BoxInfo> info_of(const std::string& id,
-                                                 std::chrono::seconds time = api_time);
+
     [[nodiscard]] std::optional<BoxInfo> find(const BoxHome& home,
-                                              std::chrono::seconds time = api_time);
-    void put_to_rest(const BoxHome& home, const BoxInfo& box);
-    void end(const BoxHome& home, const BoxInfo& box);
+                                              std::chrono::seconds time = api_time)
+    {
+        return find_box(*link(), home, time);
+    }
+
+    void end(const BoxHome& home, const BoxInfo& box, const sandbox::Right& may);
 
     const BackendOptions options_;
     std::shared_ptr<Link> link_; ///< null where there is trouble
@@ -140,7 +156,7 @@ E2bBackend::E2bBackend(BackendOptions options)
     : options_(std::move(options)), unkept_(options_.unkept_memory)
 {
     try {
-        link_ = make_link(options_.variables, options_.times);
+        link_ = make_link(options_.variables, options_.times, options_.same_account);
     } catch (const Error& error) {
         trouble_ = error;
     }
@@ -174,11 +190,12 @@ GuestProgram E2bBackend::program()
 std::unique_ptr<sandbox::Machine>
 E2bBackend::make_in_home(const MachineSpec& spec, const BoxHome& home, const BoxInfo& found)
 {
-    const auto box = wake_own(home, found, first_limit(spec));
     const auto network = network_of(spec);
     try {
-        // Before anything is started in it: it has what its last machine's server asked for.
-        e2b::change_network(link_->api, found, network, api_time);
+        const auto box = wake_own(home, found, first_limit(spec));
+        // Before anything is started in it: it has what its last machine's server asked for. One
+        // that has lost its right would give its network to another's commands.
+        e2b::change_network(link_->api, found, network, api_time, [&] { spec.check_right(); });
         return install(spec, box, home, network);
     } catch (...) {
         spec.check_right(); // else it is another's by now, who works there
@@ -212,6 +229,8 @@ std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, c
                                                       const BoxNetwork& network)
 {
     const auto guest = program();
+    auto own = home;
+    own.account = link_->accounts.own();
     MachineRecord record{.backend = std::string(name()),
                          .id = box.id,
                          .generation = spec.generation,
@@ -220,7 +239,7 @@ std::unique_ptr<sandbox::Machine> E2bBackend::install(const MachineSpec& spec, c
                                   {record_keys::envd, box.envd_version},
                                   {record_keys::guest, guest.hash},
                                   {record_keys::idle, std::to_string(idle_time(spec).count())}},
-                         .home = encode(home),
+                         .home = encode(own),
                          .made_home = home.number == spec.generation};
     auto running = std::make_shared<RunningBox>(link_, box, first_limit(spec), idle_time(spec));
     const auto deadline = Deadline::after(install_time);
@@ -267,25 +286,6 @@ std::unique_ptr<sandbox::Machine> E2bBackend::make(const MachineSpec& spec)
     }
 }
 
-/// Neither wakes it nor extends its time. Nothing: there is none.
-std::optional<BoxInfo> E2bBackend::info_of(const std::string& id, std::chrono::seconds time)
-{
-    try {
-        return link()->api.info(id, Deadline::after(time));
-    } catch (const StatusError& error) {
-        if (error.code() != ErrorCode::session_lost) {
-            throw;
-        }
-        return std::nullopt;
-    }
-}
-
-std::optional<BoxInfo> E2bBackend::find(const BoxHome& home, std::chrono::seconds time)
-{
-    auto box = info_of(home.id, time);
-    return box && is_of(*box, home) ? std::move(box) : std::nullopt;
-}
-
 std::unique_ptr<sandbox::Machine> E2bBackend::attach(const MachineRecord& record)
 try {
     const auto home = e2b::home_of(record);
@@ -308,57 +308,37 @@ try {
     throw as_of_the_way(error);
 }
 
-/// With its files, and without what ran in it: of one that sleeps that has stopped already, and the
-/// next guest ends it before anything else.
-void E2bBackend::put_to_rest(const BoxHome& home, const BoxInfo& box)
-{
-    const auto deadline = Deadline::after(api_time);
-    if (box.state != BoxState::running) {
-        return;
-    }
-    const RunningBox running(link_, box.box, RunningBox::margin, {});
-    const auto envd = running.if_awake();
-    if (home.number.empty() && !has_proof(*envd, home.proof, deadline)) {
-        throw no_longer_ours(home);
-    }
-    static_cast<void>(is_ended(*envd, deadline)); // else it stops with the pause
-    try {
-        static_cast<void>(link_->api.pause(home.id, deadline));
-    } catch (const StatusError& error) {
-        if (error.code() != ErrorCode::session_lost) { // else somebody else has ended it just now
-            throw;
-        }
-    }
-}
-
-void E2bBackend::end(const BoxHome& home, const BoxInfo& box)
+void E2bBackend::end(const BoxHome& home, const BoxInfo& box, const sandbox::Right& may)
 {
     if (home.number.empty()) {
         static_cast<void>(wake_own(home, box, options_.look));
     }
-    static_cast<void>(link_->api.kill(home.id, Deadline::after(api_time)));
+    static_cast<void>(link_->api.kill(home.id, Deadline::after(api_time), {}, may));
 }
 
-void E2bBackend::destroy(const MachineRecord& record, bool purge)
+void E2bBackend::destroy_while(const MachineRecord& record, bool purge, const sandbox::Right& may)
 {
     const auto home = e2b::home_of(record);
     if (const auto box = home ? find(*home) : std::nullopt) {
         if (purge) {
-            end(*home, *box);
+            end(*home, *box, may);
         } else {
-            put_to_rest(*home, *box);
+            put_to_rest(link_, *home, *box, api_time, may);
         }
         return;
     }
     const bool made_here = home && home->number == record.generation;
     if (!record.generation.empty() && !made_here) { // a creation that was interrupted
-        kill_all_of(link()->api, record.generation, api_time);
+        if (!kill_all_of(link()->api, record.generation, api_time, may)) {
+            link()->accounts.require_word_on("the sandbox that was being made",
+                                             account_in(record.generation));
+        }
     }
     if (home && !home->number.empty()) {
         // Told to be gone. Its number is forgotten with its record: should it live it would do so,
         // and cost, for nobody.
         try {
-            kill_all_of(link()->api, home->number, api_time);
+            static_cast<void>(kill_all_of(link()->api, home->number, api_time, may));
         } catch (const Error&) { // NOLINT(bugprone-empty-catch): collected as a stray
         }
     }
@@ -374,7 +354,7 @@ try {
         return;
     }
     for (const auto& listed : link()->api.list({{metadata_keys::generation, number}}, deadline)) {
-        const auto box = info_of(listed.box.id);
+        const auto box = info_of(link()->api, listed.box.id, api_time);
         if (box && box->state == BoxState::running) {
             const RunningBox running(link_, box->box, RunningBox::margin, {});
             static_cast<void>(is_ended(*running.if_awake(), deadline));
@@ -389,11 +369,15 @@ bool E2bBackend::is_gone(const MachineRecord& record)
     if (const auto home = e2b::home_of(record)) {
         return !find(*home);
     }
-    return !record.generation.empty() &&
-           link()
-               ->api
-               .list({{metadata_keys::generation, record.generation}}, Deadline::after(api_time))
-               .empty();
+    const auto& number = record.generation;
+    if (number.empty() ||
+        !link()
+             ->api.list({{metadata_keys::generation, number}}, Deadline::after(api_time))
+             .empty()) {
+        return false;
+    }
+    link()->accounts.require_word_on("the sandbox that was being made", account_in(number));
+    return true;
 }
 
 /// Of a session its home is in the books, and nothing is to be done here.
@@ -405,7 +389,7 @@ std::unique_ptr<sandbox::Machine> E2bBackend::adopt(const std::string& id, const
         }
         return nullptr;
     }
-    const auto box = info_of(id);
+    const auto box = info_of(link()->api, id, api_time);
     if (!box) {
         throw Error(ErrorCode::not_found, "E2B has no sandbox " + id,
                     "`berth sessions list` shows the sessions, E2B's dashboard the sandboxes.");
@@ -424,7 +408,8 @@ std::unique_ptr<sandbox::Machine> E2bBackend::adopt(const std::string& id, const
 /// had fall asleep meanwhile, or that has waited for too long, is woken once more.
 std::shared_ptr<RunningBox> E2bBackend::wake_and_change(const MachineRecord& record,
                                                         const BoxHome& home, const BoxInfo& found,
-                                                        const BoxNetwork& network)
+                                                        const BoxNetwork& network,
+                                                        const sandbox::Right& may)
 {
     const auto wake = [&] {
         auto box = wake_own(home, found, options_.look);
@@ -434,7 +419,7 @@ std::shared_ptr<RunningBox> E2bBackend::wake_and_change(const MachineRecord& rec
     };
     auto running = wake();
     try {
-        e2b::change_network(link_->api, found, network, api_time);
+        e2b::change_network(link_->api, found, network, api_time, may);
         return running;
     } catch (const StatusError& error) {
         if (error.code() != ErrorCode::session_lost || !find(home)) {
@@ -442,12 +427,13 @@ std::shared_ptr<RunningBox> E2bBackend::wake_and_change(const MachineRecord& rec
         }
     }
     running = wake();
-    e2b::change_network(link_->api, found, network, api_time);
+    e2b::change_network(link_->api, found, network, api_time, may);
     return running;
 }
 
 std::map<std::string, std::string> E2bBackend::change_network(const MachineRecord& record,
-                                                              const sandbox::Reachable& reachable)
+                                                              const sandbox::Reachable& reachable,
+                                                              const sandbox::Right& may)
 try {
     const auto home = e2b::home_of(record);
     const auto found = home ? find(*home) : std::nullopt;
@@ -456,12 +442,11 @@ try {
     }
     const auto network = box_network(reachable);
     unkept_.require_not_seen(network);
-    const auto running = wake_and_change(record, *home, *found, network);
+    const auto running = wake_and_change(record, *home, *found, network, may);
     if (const auto forbidden = forbidden_places(network); !forbidden.empty()) {
         const auto deadline = Deadline::after(api_time);
         unkept_.watch(network, [&] {
-            require_kept(*running->awake(deadline), value_of(record, record_keys::guest), forbidden,
-                         deadline);
+            require_kept(*running->awake(deadline), guest_path_of(record), forbidden, deadline);
         });
     }
     return box_environment({}, reachable.network);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace berth::e2b {
 
@@ -18,6 +19,8 @@ struct BackendOptions {
     /// A server that has made no call for so long is taken for gone.
     std::chrono::milliseconds lease{60'000};
     EnvdTimes times{};
+    /// As Accounts takes them.
+    std::vector<std::string> same_account{};
     /// For how long a machine is looked for of whose making no answer came.
     std::chrono::milliseconds late_boxes{15'000};
     /// For how long a machine is woken that is looked at, or changed.

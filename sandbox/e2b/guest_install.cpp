@@ -218,14 +218,13 @@ bool has_proof(EnvdClient& envd, const std::string& proof, const Deadline& deadl
            run_as_root(envd, script, deadline).status == 0;
 }
 
-void require_kept(EnvdClient& envd, const std::string& hash,
+void require_kept(EnvdClient& envd, const std::string& guest,
                   const std::vector<std::string>& forbidden, const Deadline& deadline)
 {
     if (forbidden.empty()) {
         return;
     }
-    const auto done =
-        run_as_root(envd, "f=" + guest_path(hash) + "; " + question(forbidden), deadline);
+    const auto done = run_as_root(envd, "f=" + guest + "; " + question(forbidden), deadline);
     if (done.status == not_kept_from_all) {
         throw NotKept(quotable(done.said, {}));
     }

@@ -30,9 +30,9 @@ void install_guest(
     const std::vector<std::string>& forbidden, const Deadline& deadline,
     const std::function<void()>& may = [] {});
 
-/// The same question in one that has the guest's program of that hash already; one of a release
+/// The same question in one that has the guest's program already, at that path; one of a release
 /// that does not know it proves nothing. Throws NotKept, and what EnvdClient throws.
-void require_kept(EnvdClient& envd, const std::string& hash,
+void require_kept(EnvdClient& envd, const std::string& guest,
                   const std::vector<std::string>& forbidden, const Deadline& deadline);
 
 /// Ends the guest that is there and all that it and those before it run, and has what they have

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view scheme = "http://";
 
-[[noreturn]] void refuse(const std::string& variable, const std::string& why)
+[[noreturn]] void refuse_proxy(const std::string& variable, const std::string& why)
 {
     throw Error(ErrorCode::invalid_argument, variable + " is not allowed: " + why,
                 "Allowed: http://[USER[:PASSWORD]@]HOST[:PORT]. In user and password write "
@@ -22,7 +22,7 @@ std::string decoded(std::string_view text, const std::string& variable)
 {
     auto plain = percent_decoded(text);
     if (!plain) {
-        refuse(variable, "a % is followed by something else than two hexadecimal digits");
+        refuse_proxy(variable, "a % is followed by something else than two hexadecimal digits");
     }
     return std::move(*plain);
 }
@@ -32,7 +32,7 @@ Proxy parse_proxy(std::string_view text, const std::string& variable)
     if (text.starts_with(scheme)) {
         text.remove_prefix(scheme.size());
     } else if (text.find("://") != std::string_view::npos) {
-        refuse(variable, "only proxies of http:// are spoken to");
+        refuse_proxy(variable, "only proxies of http:// are spoken to");
     }
     Proxy proxy;
     const auto at = text.rfind('@');
@@ -45,7 +45,7 @@ Proxy parse_proxy(std::string_view text, const std::string& variable)
     }
     const auto endpoint = parse_endpoint(std::string(scheme) + std::string(text), variable);
     if (!endpoint.prefix.empty()) {
-        refuse(variable, "a path follows the host");
+        refuse_proxy(variable, "a path follows the host");
     }
     proxy.host = endpoint.host;
     proxy.port = endpoint.port;

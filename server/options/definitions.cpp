@@ -22,6 +22,7 @@ constexpr std::array table = {
     Definition{"e2b.allow_out", Kind::list, "", 0, 0, "", false, "addresses, ranges and domains that a sandbox of E2B may reach, with --network host; without e2b.deny_out nothing else"},
     Definition{"e2b.deny_out", Kind::list, "", 0, 0, "", false, "addresses and ranges that it may not"},
     Definition{"e2b.lease", Kind::duration, "60s", second, hour, "", false, "a server that has made no call for so long is taken for gone in a sandbox of E2B: who comes then is told what it left"},
+    Definition{"e2b.same_account", Kind::list, "", 0, 0, "", false, "what berth calls earlier keys of the team that E2B_API_KEY is one of: a sandbox of theirs that E2B does not show is gone"},
     Definition{"edit.max_file", Kind::bytes, "256MiB", 1, 4 * gibibyte, "", false, "largest file that edit_file takes"},
     Definition{"env", Kind::list, "", 0, 0, "", true, "NAME=VALUE, in the environment of every command"},
     Definition{"exec.max_timeout", Kind::duration, "7200s", second, 24 * hour, "", false, "longest timeout a call may ask for"},

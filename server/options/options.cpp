@@ -412,6 +412,7 @@ Options make_options(const Given& given, const Environment& environment)
     options.sessions = make_session_settings(layers, given, options.session, environment);
     note_asked(options);
     options.e2b_lease = milliseconds(layers, "e2b.lease");
+    options.e2b_same_account = layers.raw("e2b.same_account").items;
     options.tools = make_tool_settings(layers);
     show_limits(options, layers);
     options.workspace = pick_workspace(layers, options.sessions.state_directory);

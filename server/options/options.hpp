@@ -66,6 +66,7 @@ struct Options {
     tools::Settings tools;
     std::string workspace; ///< a directory
     std::chrono::milliseconds e2b_lease{0};
+    std::vector<std::string> e2b_same_account;
     const tools::Dialect* dialect = nullptr; ///< of the tools; null: berth's own
     std::vector<std::string> served_tools;   ///< by either name; empty: all
     bool read_only = false;

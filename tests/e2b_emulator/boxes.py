@@ -22,6 +22,7 @@ class Settings:
     """What a test may change while the emulator runs."""
     v2: bool = True  # of create and connect; without it 405, as older servers of others answer
     v2_list: bool = True
+    other_keys: dict = dataclasses.field(default_factory=dict)  # and whose they are: "" the first key's team
     concurrent: int = 100
     page: int = 100  # boxes on one page of a list, whatever was asked for
     max_hours: int = 24
@@ -51,7 +52,8 @@ def changing(box):
 
 
 class Box:
-    def __init__(self, wanted, token, timeout):
+    def __init__(self, wanted, token, timeout, team):
+        self.team = team
         self.id = "i" + "".join(secrets.choice(LETTERS) for _ in range(20))
         self.token = token
         self.template = wanted["templateID"]
@@ -135,14 +137,17 @@ class Boxes:
         with self._lock:
             return [box for box in self._boxes.values() if box.state not in (KILLING, GONE)]
 
-    def get(self, name):
-        """Ids with the client's behind them are taken too."""
+    def of(self, team):
+        return [box for box in self.all() if box.team == team]
+
+    def get(self, name, team=None):
+        """Ids with the client's behind them are taken too. Who says a team sees no other's."""
         name = name.split("-")[0]
         if not re.fullmatch("[a-z0-9]+", name):
             raise Refusal(400, "Invalid sandbox ID")
         with self._lock:
             box = self._boxes.get(name)
-        if box is None:
+        if box is None or team not in (None, box.team):
             raise unknown(name)
         return box
 
@@ -156,10 +161,10 @@ class Boxes:
 
     # What is done to them.
 
-    def create(self, wanted, timeout, secured):
+    def create(self, wanted, timeout, secured, team):
         self._check_length(timeout)
         token = "ea_" + secrets.token_hex(32) if secured else ""
-        box = Box(wanted, token, timeout)
+        box = Box(wanted, token, timeout, team)
         with self._lock:
             running = sum(one.state == RUNNING for one in self._boxes.values())
             if running >= self.settings.concurrent:

@@ -82,14 +82,14 @@ class Control:
             return reply.whole(204)
         template, box = template_of(request.path)
         try:
-            self._authenticate(request)
+            request.team = self._authenticate(request)
             name = self._route(request.method, template)
             if name is None:
                 return reply.whole(405, b"405 method not allowed", "text/plain")
             handler = getattr(self, "_" + name)
             if box is None:
                 return handler(request, reply)
-            return handler(request, reply, self._boxes.get(box))
+            return handler(request, reply, self._boxes.get(box, request.team))
         except Refusal as error:
             return reply.error(error.status, str(error), error.headers)
         except OSError as error:
@@ -101,9 +101,12 @@ class Control:
             raise Refusal(401, "authorization header is missing")
         if not re.fullmatch("e2b_[0-9a-f]+", key):
             raise Refusal(401, "authorization header is malformed")
-        if key not in self._keys:
+        if key in self._keys:
+            return ""
+        if key not in self._boxes.settings.other_keys:
             raise Refusal(401, "Invalid API key, please visit https://e2b.dev/docs/api-key for more "
                           "information.\nCannot get the team for the given API key")
+        return self._boxes.settings.other_keys[key]
 
     def _route(self, method, template):
         """None where the path is known, but not with this method."""
@@ -148,13 +151,14 @@ class Control:
         if wanted.get("autoPauseMemory") is False and (wanted.get("autoResume") or {}).get("enabled"):
             raise Refusal(400, "autoPauseMemory can't be false with autoResume")
         _require_rules(wanted.get("network") or {})
-        box = self._boxes.create(wanted, timeout, always_secured or bool(wanted.get("secure")))
+        box = self._boxes.create(wanted, timeout, always_secured or bool(wanted.get("secure")), request.team)
         reply.json(201, self._sandbox(box))
 
     def create_late(self, request, seconds):
         """When whoever asks has been told that it failed."""
-        wanted = _body(request)
-        timer = threading.Timer(seconds, self._boxes.create, args=(wanted, _number(wanted, "timeout", 300), True))
+        wanted, team = _body(request), self._authenticate(request)
+        timer = threading.Timer(seconds, self._boxes.create,
+                                args=(wanted, _number(wanted, "timeout", 300), True, team))
         timer.daemon = True
         timer.start()
 
@@ -165,11 +169,11 @@ class Control:
         self._make(request, reply, 15, False)
 
     def _list(self, request, reply):
-        found, headers = listing.page(self._boxes.all(), request.query, self._boxes.settings.page)
+        found, headers = listing.page(self._boxes.of(request.team), request.query, self._boxes.settings.page)
         reply.json(200, [self._listed(box) for box in found], headers)
 
     def _list_v1(self, request, reply):
-        found = listing.all_running(self._boxes.all(), request.query)
+        found = listing.all_running(self._boxes.of(request.team), request.query)
         reply.json(200, [self._listed(box) for box in found])
 
     def _info(self, _request, reply, box):

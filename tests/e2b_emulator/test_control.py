@@ -20,6 +20,19 @@ class ControlTest(EmulatorCase):
             answer = client.ask(self.e2b, "GET", "/v2/sandboxes", None, headers)
             self.assert_error(answer, 401, message)
 
+    def test_another_team_s_boxes_are_as_none(self):
+        box = self.api("POST", "/v2/sandboxes", {"templateID": "base"}).json["sandboxID"]
+        same, other = "e2b_" + "1" * 40, "e2b_" + "2" * 40
+        self.addCleanup(self.e2b.settings, other_keys={})
+        self.e2b.settings(other_keys={same: "", other: "another"})
+        for key, status, listed in ((same, 200, [box]), (other, 404, [])):
+            headers = {"X-API-Key": key}
+            self.assertEqual(client.ask(self.e2b, "GET", f"/sandboxes/{box}", None, headers).status, status)
+            found = client.ask(self.e2b, "GET", "/v2/sandboxes", None, headers).json
+            self.assertEqual([each["sandboxID"] for each in found], listed)
+        self.assert_error(client.ask(self.e2b, "DELETE", f"/sandboxes/{box}", None, {"X-API-Key": other}), 404,
+                          "doesn't exist or you don't have access to it")
+
     def test_what_a_creation_says(self):
         answer = self.api("POST", "/v2/sandboxes", {"templateID": "base"})
         self.assertEqual(answer.status, 201)

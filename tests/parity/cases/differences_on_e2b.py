@@ -202,6 +202,24 @@ class BooksOnE2bTest(Differing):
                 self.assertEqual(books["ended"].get(box, "paused"), state)
         self.assertEqual(self.sessions(), [])
 
+    def test_what_they_name_as_the_guest_is_not_run_unless_it_can_be_one(self):
+        self.output("echo kept >file")
+        self.berth.close()
+        (record,) = self.state.path.glob("sessions/*/record.json")
+        books = json.loads(record.read_text())
+        for wrong in (";id>/tmp/made;", "../../../bin/sh", ""):
+            with self.subTest(wrong):
+                books["machine"]["data"]["guest"] = wrong
+                record.write_text(json.dumps(books))
+                self.berth = self.start("--session", "work")
+                found = self.refused("backend_error", "bash_exec", command="true")
+                self.assertIn("nothing was run there", found.error["message"])
+                self.berth.close()
+        self.command_line("sessions", "kill", "work")
+        self.berth = self.start("--session", "work")
+        self.assertEqual(self.output("cat file; ls /tmp/made 2>&1; true").splitlines()[0], "kept")
+        self.assertNotEqual(self.berth.call_tool("bash_exec", {"command": "ls /tmp/made"}).data["exit_code"], 0)
+
     def age_use(self, seconds):
         """The books have their last use by the time of a file."""
         (folder,) = (self.state.path / "sessions").iterdir()

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 import e2b
 from suite import ParityTest, e2b_only
@@ -69,6 +70,19 @@ class HomesOnE2bTest(ParityTest):
         self.assertTrue(found.is_error, found)
         self.assertEqual(found.error.get("code"), "session_lost")
         self.assertEqual(self.output("cat log"), "ran\n")
+
+    def test_kill_of_one_that_is_slow_to_wake_leaves_it_asleep(self):
+        """What nobody was told of is asked of its guest, which wakes it."""
+        self.tick()
+        box = self.box()
+        self.berth.close()
+        self.command_line("sessions", "pause", "work")
+        e2b.emulator().fault(plane="api", path="/v2/sandboxes/{id}/connect", delay=4)
+        self.command_line("sessions", "kill", "work")
+        time.sleep(3)
+        self.assertEqual(self.state_of(box), "paused")
+        self.berth = self.start("--session", "work")
+        self.assert_it_stands()
 
     def test_kill_keeps_the_files_and_ends_what_runs(self):
         self.output("echo kept >file")
