@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
+#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/home_keeper.hpp"
@@ -368,12 +369,18 @@ Sight FactFinder::ask_guest(Look look, std::chrono::milliseconds time,
     return sight;
 }
 
+/// `patience`: with a control plane that is silent, of all sessions together. Each would wait for
+/// its own answer, one crowd of them after the other.
 std::vector<SessionFacts>
-FactFinder::collect(const std::function<SessionFacts(const std::string& key)>& describe) const
+FactFinder::collect(const Deadline& patience,
+                    const std::function<SessionFacts(const std::string& key)>& describe) const
 {
     const auto keys = registry_.keys();
     std::vector<SessionFacts> all(keys.size());
-    side_by_side(keys.size(), [&](std::size_t i) { all[i] = describe(keys[i]); });
+    side_by_side(keys.size(), [&](std::size_t i) {
+        const WaitBound bound({}, patience);
+        all[i] = describe(keys[i]);
+    });
     // Of one without a state the session was ended meanwhile.
     std::erase_if(all, [](const SessionFacts& facts) { return facts.state.empty(); });
     std::sort(all.begin(), all.end(), [](const SessionFacts& a, const SessionFacts& b) {
@@ -385,13 +392,14 @@ FactFinder::collect(const std::function<SessionFacts(const std::string& key)>& d
 
 std::vector<SessionFacts> FactFinder::all() const
 {
-    return collect([this](const std::string& key) { return look_at_key(key).facts; });
+    return collect(Deadline::after(look_time_of_all),
+                   [this](const std::string& key) { return look_at_key(key).facts; });
 }
 
 std::vector<SessionFacts> FactFinder::all_asked() const
 {
     const auto patience = Deadline::after(look_time_of_all);
-    return collect([&](const std::string& key) {
+    return collect(patience, [&](const std::string& key) {
         auto look = look_at_key(key);
         if (look.facts.state == to_string(State::running) && patience.expired()) {
             look.facts.silence = not_asked;
@@ -408,6 +416,7 @@ std::vector<SessionFacts> FactFinder::all_asked() const
 std::optional<Activity> FactFinder::activity_of(const std::string& key,
                                                 const Deadline& patience) const
 {
+    const WaitBound bound({}, patience);
     Activity activity;
     try {
         const auto record = registry_.find(key);

@@ -43,7 +43,7 @@ class FactFinder {
     [[nodiscard]] std::optional<SessionId> id_of(const std::string& key) const;
 
     /// The same, and each guest is asked whether it is paused: all at the same time, a second each,
-    /// five for all of them. Of one that does not answer the books tell.
+    /// ten for all of them. Of one that does not answer the books tell.
     [[nodiscard]] std::vector<SessionFacts> all_asked() const;
 
     /// Nothing where there is no session of the key. The guest has a second. Settings are the
@@ -74,7 +74,8 @@ class FactFinder {
                                   const std::shared_ptr<sandbox::Sandbox>& held = {},
                                   bool shown = false) const;
     [[nodiscard]] std::vector<SessionFacts>
-    collect(const std::function<SessionFacts(const std::string& key)>& describe) const;
+    collect(const Deadline& patience,
+            const std::function<SessionFacts(const std::string& key)>& describe) const;
     [[nodiscard]] std::optional<Activity> activity_of(const std::string& key,
                                                       const Deadline& patience) const;
 

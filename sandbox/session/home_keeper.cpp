@@ -77,7 +77,7 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
     const auto now = HostTime::now();
     if (!record->kept || record->kept->seen.boot != now.boot ||
         now.up - record->kept->seen.up >= count_interval || !machines_.is_confirmed(key, *record)) {
-        count(key, now);
+        count_if_possible(key, now);
     }
     const auto is_too_old = [&](const Record& found) {
         const auto longest = instead ? instead : retention_of(settings_, found);
@@ -93,6 +93,19 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
         return std::nullopt;
     }
     return record->id.session;
+}
+
+/// On a disk that is full homes whose time is over go all the same: that makes room. The age is
+/// then reckoned from what was counted last.
+void HomeKeeper::count_if_possible(const std::string& key, const HostTime& now)
+{
+    try {
+        count(key, now);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::no_space) {
+            throw;
+        }
+    }
 }
 
 void HomeKeeper::count(const std::string& key, const HostTime& now)

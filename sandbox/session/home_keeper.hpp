@@ -34,6 +34,7 @@ class HomeKeeper {
     collect(const std::string& key, std::optional<std::chrono::seconds> instead = std::nullopt);
 
   private:
+    void count_if_possible(const std::string& key, const HostTime& now);
     void count(const std::string& key, const HostTime& now);
 
     const Settings& settings_;

@@ -87,7 +87,7 @@ bool MachineKeeper::end_late(const std::string& key, Record& record, const Regis
         machine.generation = generation;
         require_held(lock);
         try {
-            backend_.destroy(machine, /*purge=*/true);
+            destroy(machine, /*purge=*/true, lock);
         } catch (const std::exception&) {
             away = true; // it was not looked for
             return false;

@@ -106,8 +106,8 @@ bool MachineKeeper::has_copy(const std::string& key) const
     return are_books_elsewhere() && !backend_.find_home(key).empty() && copy_of(key);
 }
 
-/// Under lock(), of a key that has no record. One whose machine is gone comes back too: it has what
-/// nobody was told of that one's commands, or where its guest noted that.
+/// Under lock(), of a key that has no record, or an old one. One whose machine is gone comes back
+/// too: it has what nobody was told of that one's commands, or where its guest noted that.
 std::optional<Record> MachineKeeper::restored(const std::string& key)
 {
     auto record = has_copy(key) ? copy_of(key) : std::nullopt;
@@ -120,6 +120,34 @@ std::optional<Record> MachineKeeper::restored(const std::string& key)
     }
     registry_.put(key, *record);
     return record;
+}
+
+/// Shared books that came back as they were before the key's latest machine: what its host has kept
+/// of that one. Nothing where the record is right, or nobody here knows better: a host may be the
+/// one that came back (a backup of its state directory, a power loss).
+std::optional<Record> MachineKeeper::kept_later(const Record& record) const
+{
+    const auto key = record.machine.data.find("key_hash");
+    if (key == record.machine.data.end() || !is_ours(record) || !is_old(key->second, record) ||
+        !has_copy(key->second)) {
+        return std::nullopt;
+    }
+    auto kept = copy_of(key->second);
+    const auto which = [](const Record& of) { return std::pair(of.created, of.epoch); };
+    return kept && which(*kept) > which(record) ? std::move(kept) : std::nullopt;
+}
+
+/// Under lock(). The record, or what kept_later() has, which is in the books from now on: by the
+/// other one a machine that lives would be ended, with its jobs, and how commands ended since would
+/// be told to nobody.
+Record MachineKeeper::latest(const std::string& key, Record record)
+{
+    auto kept = kept_later(record) ? restored(key) : std::nullopt;
+    if (kept && has_no_machine(*kept)) { // since when is not for one of the two to say
+        begin_keeping(key, *kept);
+        registry_.put(key, *kept);
+    }
+    return kept ? *std::move(kept) : std::move(record);
 }
 
 std::vector<std::string> MachineKeeper::lost_machines()

@@ -138,6 +138,10 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
         require_free(to, target, adoption.to);
     }
     auto found = registry_.find(from);
+    if (found) {
+        require_adopted(*found);
+        found = latest(from, *std::move(found));
+    }
     require_owner(from, found, adoption);
     Adopted adopted{.from = found ? found->id : SessionId(), .key = to, .home = {}};
     adopted.ended_machine = end_for_adoption(from, found, adoption, *locks.from);
@@ -269,6 +273,20 @@ void MachineKeeper::finish_begun(const std::string& to) noexcept
         (void)settle_adoption(to);
     } catch (const std::exception&) {
         return; // it is under way, or damaged: whoever has the lock next sees that
+    }
+}
+
+/// Under lock(). Where a record alone says which home is whose, one that an adoption was broken off
+/// for must not be used before that is settled: both sessions would have the same.
+void MachineKeeper::require_adopted(const Record& record) const
+{
+    if (!record.adopting.empty() && !backend_.is_bound_to_host()) {
+        throw Error(Error(ErrorCode::busy,
+                          "session " + visible(record.id.session) +
+                              " is just getting the home of another session, or was when that was "
+                              "broken off",
+                          "Try again in a few seconds: that is settled first.")
+                        .set_retryable(true));
     }
 }
 

@@ -87,7 +87,7 @@ std::optional<MachineKeeper::Locked> MachineKeeper::lock_existing(const std::str
 {
     auto lock = this->lock(key, deadline);
     if (auto record = registry_.find(key)) {
-        return Locked{.lock = std::move(lock), .record = *std::move(record)};
+        return Locked{.lock = std::move(lock), .record = latest(key, *std::move(record))};
     }
     // Not the claim of an unnamed session's server that is just beginning.
     if (const auto claim = registry_.claim(key); claim && !lives_here(key) && !has_copy(key)) {
@@ -162,6 +162,9 @@ bool MachineKeeper::outlives_its_claim(const std::string& key, const Record& rec
 MachineKeeper::Checked MachineKeeper::check(Record& record) const
 {
     Checked checked;
+    if (auto kept = kept_later(record)) {
+        record = *std::move(kept);
+    }
     if (record.state != State::running || record.machine.backend != backend_.name() ||
         is_elsewhere(settings_.place, record)) {
         return checked;
@@ -271,7 +274,8 @@ bool MachineKeeper::end_forgotten(const std::string& key, const Record& record)
         constexpr std::chrono::hours awake{25};
         return now.state == State::running && !now.ending && retention &&
                std::chrono::system_clock::now() - now.last_used > ttl + *retention &&
-               is_unused_for(now, std::max<std::chrono::seconds>(ttl + *retention - awake, {}));
+               is_unused_for(now, std::max<std::chrono::seconds>(ttl + *retention - awake,
+                                                                 (ttl + *retention) / 2));
     };
     return !backend_.ends_machines() && is_forgotten(record) &&
            end(key, {.purge = true, .files = AtEnd::leave, .condition = is_forgotten}).ended;
@@ -316,7 +320,7 @@ bool MachineKeeper::end_stray(const sandbox::FoundMachine& found,
         if (is_known() || is_of_another(found.record) || !unused || *unused < longest) {
             return false;
         }
-        backend_.destroy(found.record, /*purge=*/true);
+        destroy(found.record, /*purge=*/true, *lock);
     }
     drop_unused(key);
     return true;

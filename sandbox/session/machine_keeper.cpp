@@ -191,7 +191,10 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     finish_begun(wanted.key);
     const auto lock = lock_to_make(wanted);
     auto record = registry_.find(wanted.key);
-    if (!record) {
+    if (record) {
+        require_adopted(*record);
+        record = latest(wanted.key, *std::move(record));
+    } else {
         record = restored(wanted.key);
     }
     if (record) {
@@ -305,8 +308,7 @@ void MachineKeeper::require_held(const Registry::Hold& lock) const
 void MachineKeeper::destroy(const sandbox::MachineRecord& machine, bool purge,
                             const Registry::Hold& lock)
 {
-    require_held(lock);
-    backend_.destroy(machine, purge);
+    backend_.destroy_while(machine, purge, [&] { require_held(lock); });
 }
 
 /// Another server's session.setup takes longer than anybody waits here.
@@ -357,7 +359,7 @@ void MachineKeeper::begin_machine(const Wanted& wanted, Record& record) const
     const bool of_same_principal = record.id.principal == wanted.id.principal;
     give_to(wanted, record);
     record.machine = interrupted(wanted.key, record);
-    record.machine.generation = random_hex(16);
+    record.machine.generation = random_hex(16) + backend_.account();
     record.token = random_hex(32);
     record.made_with = conditions_after(record, of_same_principal);
     record.network_unsure = false;
@@ -375,12 +377,14 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
     const bool had_one = before && !only_waits(*before); // else it was purged
     std::string notice = had_one || wanted.seen.generation.empty() ? "" : deleted_notice;
     Record record;
+    bool is_from_before = false;
     if (before) {
         if (wanted.taken.is_read()) { // else it would be told again with the news
             (void)wanted.taken.remove_from(*before);
         }
         // Books that came back as they once were count anew what was counted before.
-        before->found_home = before->found_home || is_old(wanted.key, *before);
+        is_from_before = is_old(wanted.key, *before);
+        before->found_home = before->found_home || is_from_before;
         const bool unused = is_unused(*before);
         const bool has_news = came_to_nothing(*before) && !before->news.empty();
         end_late(wanted.key, *before, lock);
@@ -393,8 +397,8 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         record.created = std::chrono::system_clock::now();
         record.found_home = !backend_.find_home(wanted.key).empty();
     }
-    if (clear_unrecorded(wanted.key, false, lock) && notice.empty()) {
-        notice = unrecorded_notice;
+    if (clear_unrecorded(wanted.key, false, lock) && (notice.empty() || is_from_before)) {
+        notice = unrecorded_notice; // whatever became of the one that they knew
     }
     if (!notice.empty()) {
         record.news = notice;

@@ -300,8 +300,10 @@ class MachineKeeper {
     void settle_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox);
     [[nodiscard]] bool change_network(const Wanted& wanted, Record& record,
                                       sandbox::Sandbox& sandbox, const Registry::Hold* lock);
-    void settle_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox);
+    void settle_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
+                        const Registry::Hold& lock);
     void require_nobody_s(const std::string& id) const;
+    void require_adopted(const Record& record) const;
     void set_unknown_conditions(Record& record) const;
     static void give_to(const Wanted& wanted, Record& record);
     void begin_machine(const Wanted& wanted, Record& record) const;
@@ -330,6 +332,8 @@ class MachineKeeper {
                                      Told& told, bool& others_tell);
     void take_untold(const Wanted& wanted, const Record& record, bool knows, Obtained& obtained);
     [[nodiscard]] std::optional<Record> restored(const std::string& key);
+    [[nodiscard]] std::optional<Record> kept_later(const Record& record) const;
+    [[nodiscard]] Record latest(const std::string& key, Record record);
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
     void note_wanted(const std::string& key) noexcept;
     void mark(const std::string& key, Record& record) const;

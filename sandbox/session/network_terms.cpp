@@ -101,7 +101,7 @@ bool MachineKeeper::change_network(const Wanted& wanted, Record& record, sandbox
         return true;
     }
     if (lock != nullptr) {
-        settle_network(wanted, record, sandbox);
+        settle_network(wanted, record, sandbox, *lock);
         return true;
     }
     auto found = lock_existing(wanted.key, Deadline::after(settings_.lock_wait));
@@ -109,7 +109,7 @@ bool MachineKeeper::change_network(const Wanted& wanted, Record& record, sandbox
         found->record.machine.generation != record.machine.generation) {
         return false;
     }
-    settle_network(wanted, found->record, sandbox);
+    settle_network(wanted, found->record, sandbox, *found->lock);
     record.made_with = found->record.made_with;
     record.network_unsure = found->record.network_unsure;
     return true;
@@ -118,7 +118,8 @@ bool MachineKeeper::change_network(const Wanted& wanted, Record& record, sandbox
 /// Under the session's lock. That nobody knows what it can reach is in the books before it is
 /// changed, for a server that dies meanwhile: whoever asks next sets it again. None is for all who
 /// work there; more is given where nobody does, and else told as different.
-void MachineKeeper::settle_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox)
+void MachineKeeper::settle_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
+                                   const Registry::Hold& lock)
 {
     if (!has_other_network(settings_, record)) {
         return; // another server was quicker
@@ -144,7 +145,8 @@ void MachineKeeper::settle_network(const Wanted& wanted, Record& record, sandbox
     }
     record.network_unsure = true;
     registry_.put(wanted.key, record);
-    const auto environment = backend_.change_network(record.machine, reachable);
+    const auto environment =
+        backend_.change_network(record.machine, reachable, [&] { require_held(lock); });
     made.network = network;
     made.outbound = std::move(outbound);
     made.filter = std::move(filter);

@@ -15,6 +15,9 @@ namespace berth::session {
 namespace {
 
 constexpr std::chrono::seconds last_words_time{2};
+/// Of one that sleeps: with its wake given up it would be ended as one that sleeps, which is to
+/// leave it alone, and its host would have it run on, with its jobs, for nobody.
+constexpr std::chrono::seconds wake_time{60};
 constexpr std::chrono::seconds look_time{5};
 
 /// What the guest would refuse for, so that nobody else is asked. `attends`: an agent that began a
@@ -168,8 +171,9 @@ void MachineKeeper::take_last_words(const std::string& key, Record& record, bool
         keep_noted_words(record, backend_);
         return;
     }
+    const auto time = machine->may_sleep() ? wake_time : last_words_time;
     sandbox::Sandbox sandbox(std::move(machine), record.token);
-    const auto running = stopped_notices(sandbox.look(Deadline::after(last_words_time)));
+    const auto running = stopped_notices(sandbox.look(Deadline::after(time)));
     const auto last = take_last_notices(key, record, sandbox, LastOf::untold, ends);
     if (!last.untold.empty()) {
         keep_untold(record, {last.untold});

@@ -76,9 +76,13 @@ MachineKeeper::lock_to_end(const std::string& key, const Deadline& deadline, boo
 Ended MachineKeeper::end(const std::string& key, const Manner& manner)
 {
     std::optional<Record> record;
+    bool locked = false;
     const auto look = [&] {
         try {
             record = registry_.find(key);
+            if (locked && record) {
+                record = latest(key, *std::move(record));
+            }
         } catch (const DamagedRecord&) {
             record.emplace(); // damaged: whatever the key occupies is removed
             record->state = State::lost;
@@ -105,6 +109,7 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
     }
     finish_begun(key);
     const auto lock = lock_to_end(key, manner.deadline, !in_making.empty());
+    locked = true;
     // Whoever made it has undone it, or a call that was quicker has cleared up, and what it has
     // made since nobody asked to end.
     if (!look() || (!manner.purge && has_followed(*record, in_making))) {
@@ -112,6 +117,7 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
     }
     require_same_backend(*record);
     require_place(settings_.place, *record);
+    require_adopted(*record);
     return end(key, *record, manner, *lock);
 }
 

@@ -29,7 +29,7 @@ constexpr std::uint64_t last_output = 1500;
 constexpr std::string_view left_to_run = "), which was left to run, nobody has been told the end: ";
 constexpr std::string_view not_read = ") printed has not been read: ";
 constexpr std::string_view reached_nobody =
-    " reached nobody, since its server or its client went away or gave it up: ";
+    ") reached nobody, since its server or its client went away or gave it up: ";
 // Of those that are not told one by one.
 constexpr std::string_view nor_the_results_of = "nor did the results of ";
 constexpr std::string_view the_results_of = "the results of ";
@@ -56,7 +56,9 @@ std::string untold(const protocol::JobEntry& job)
     if (!job.unseen) {
         return ("what " + job.job_id + " (" + shown_command(job.command)).append(not_read);
     }
-    return ("the result of " + shown_command(job.command)).append(reached_nobody);
+    // With its id: the same command on two machines, that ended in the same way, is two outcomes.
+    return ("the result of " + job.job_id + " (" + shown_command(job.command))
+        .append(reached_nobody);
 }
 
 std::string end_of(const protocol::JobEntry& job)

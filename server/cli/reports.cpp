@@ -1,6 +1,7 @@
 #include "server/cli/reports.hpp"
 
 #include "sandbox/base/joined.hpp"
+#include "sandbox/base/wait_bound.hpp"
 #include "server/cli/print.hpp"
 #include "server/mcp/era.hpp"
 #include "server/mcp/error_details.hpp"
@@ -153,6 +154,8 @@ Unsettled collect_leftovers(session::SessionManager& sessions)
 {
     // Asked first: what is written again while this looks may be missing from what it has seen.
     const auto settling = sessions.settling();
+    // What is asked of a silent control plane about one session takes no longer than all of it may.
+    const WaitBound bound({}, Deadline::after(std::chrono::seconds(5)));
     const auto collected = sessions.collect_leftovers(Deadline::after(std::chrono::seconds(2)));
     Unsettled unsettled{.reason =
                             "the registry is new, was restarted or has lost its data a moment ago, "

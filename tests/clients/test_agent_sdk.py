@@ -219,8 +219,8 @@ class AgentSdk(unittest.TestCase):
         self.assertFalse(results[2][0], results[2])
         self.assertIn("kept", results[2][1])
         # The command goes on, and its agent is told; of the first one it has read the result.
-        self.assertIn("[berth] the result of `touch begun; sleep 3; echo over` reached nobody",
-                      results[2][1])
+        self.assertRegex(results[2][1], r"\[berth\] the result of job-\S+ "
+                         r"\(`touch begun; sleep 3; echo over`\) reached nobody")
         self.assertEqual(results[2][1].count("reached nobody"), 1, results[2][1])
 
     def second_has_begun(self):

@@ -19,7 +19,7 @@ def told_jobs(notices, world):
         if f"`{CHECK}" in notice:
             continue  # it was read, and the server killed before it knew
         commands, jobs = world.named_in(notice), re.findall(r"job-\d+-\w+", notice)
-        known = bool(jobs) and f"of {jobs[0]} (" in notice  # somebody was told that it goes on
+        known = "was left to run" in notice  # somebody was told that it goes on
         if len(commands) != 1 or not jobs or not ("reached nobody" in notice or known):
             wrong.append(f"told, and of nothing that was begun: {notice}")
         elif commands[0].refused:

@@ -70,7 +70,7 @@ class FairnessTest(ParityTest):
         self.wait_until(lambda: notices.extend(
             self.start("--session", "work").call_tool("bash_exec", {"command": "true"}).notices)
             or notices, 20, "it is told")
-        self.assertIn("`echo x >ran` reached nobody", notices[0])
+        self.assertIn("`echo x >ran`) reached nobody", notices[0])
         self.assertIn("it was not run", notices[0])
         self.assertEqual(self.output("ls"), "small\n")
 

@@ -69,6 +69,17 @@ class LooksOnE2bTest(ParityTest):
                 self.assertIn("could not be looked into", notice)
         self.assertEqual(e2b.emulator().books()["created"][-1], self.box)
 
+    def test_a_list_does_not_wait_for_each_session_where_e2b_is_silent(self):
+        other = self.start("--session", "other")
+        other.call_tool("bash_exec", {"command": "true"})
+        e2b.emulator().fault(plane="api", delay=40, times=0)
+        # 5 s to clear up, 10 s to look at each of what they tell of.
+        for command, longest in ((("sessions", "list", "--json"), 18), (("status", "--json"), 28)):
+            with self.subTest(command):
+                began = time.monotonic()
+                self.command_line(*command)
+                self.assertLess(time.monotonic() - began, longest)
+
     def test_a_fault_that_passes_hides_nothing(self):
         for rule in ({"status": 503, "done": 0}, {"status": 502, **HTML}, {"drop": True}, {"cut": 40}):
             with self.subTest(str(rule)):

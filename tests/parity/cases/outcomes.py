@@ -210,8 +210,8 @@ class OutcomesTest(ParityTest):
                 if collected:
                     self.command_line("sessions", "gc")
                 told = "\n".join(self.told())
-                for part in ("`echo b >begun; sleep 301` reached nobody", "it ran, and was ended",
-                             "`echo once >>log; sleep 0.7; exit 7` reached nobody",
+                for part in ("`echo b >begun; sleep 301`) reached nobody", "it ran, and was ended",
+                             "`echo once >>log; sleep 0.7; exit 7`) reached nobody",
                              "it ended with exit 7; what it printed is gone with the sandbox",
                              "its last client left"):
                     self.assertIn(part, told)

@@ -203,7 +203,7 @@ class RetiredTest(ParityTest):
         result = self.run_command("ls -d /mnt/it")
         self.assertEqual(result.data["stdout"], "/mnt/it\n")
         told = "\n".join(result.notices)
-        self.assertIn("`sleep 1; echo precious; exit 3` reached nobody", told)
+        self.assertIn("`sleep 1; echo precious; exit 3`) reached nobody", told)
         self.assertIn("exit 3; it printed at last:\n| precious\n", told)
         self.assertIn("it was made with other settings", told)
 

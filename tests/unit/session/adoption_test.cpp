@@ -13,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -375,6 +377,32 @@ TEST_SUITE("session/adoption")
             CHECK_FALSE(std::filesystem::exists(folder(work)));
             (void)start()->kill(kept, true);
         }
+    }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "what an adoption was broken off for is not used, ended or given away "
+                      "before that is settled, where only records say which home is whose")
+    {
+        backend->bound = false;
+        (void)start()->acquire(work);
+        (void)start()->acquire(kept);
+        REQUIRE(start()->kill(kept, false));
+        const auto path = folder(kept) + "/record.json";
+        auto record = nlohmann::json::parse(text_of(path));
+        record["adopting"] = key_hash(work);
+        std::ofstream(path) << record.dump();
+        const auto made = backend->count("create");
+        {
+            const UniqueFd other(
+                ::open((folder(work) + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+            REQUIRE(::flock(other.get(), LOCK_EX) == 0);
+            CHECK(error_of([&] { (void)start()->acquire(kept); }) == ErrorCode::busy);
+            CHECK(error_of([&] { (void)start()->kill(kept, true); }) == ErrorCode::busy);
+            CHECK(backend->count("create") == made);
+        }
+        CHECK(start()->acquire(kept).sandbox !=
+              nullptr); // the other was used since: it has that home
+        CHECK(nlohmann::json::parse(text_of(path)).value("adopting", "").empty());
     }
 
     TEST_CASE_FIXTURE(Fixture, "a move that fails changes nothing")

@@ -185,6 +185,71 @@ TEST_SUITE("session/lost_record")
         CHECK(lease.notices[0].find("it ended with exit 7") != std::string::npos);
     }
 
+    TEST_CASE_FIXTURE(Fixture,
+                      "books that came back as they were before the latest machine have what "
+                      "its host knows of it")
+    {
+        make_one();
+        const auto first = token;
+        const auto record = redis_keys::record(key_hash(work));
+        REQUIRE(redis.say({"COPY", record, "saved"}).number == 1);
+        REQUIRE(start()->kill(work, false));
+        REQUIRE(tests::says(start()->acquire(work), "it was ended on request"));
+        token = told_token();
+        REQUIRE(token != first);
+        const auto come_back = [&] {
+            REQUIRE(redis.say({"COPY", "saved", record, "REPLACE"}).number == 1);
+            REQUIRE(told_token() == first);
+        };
+        SUBCASE("it lives, and is called")
+        {
+            come_back();
+            CHECK(start()->list().at(0).state == "running");
+            CHECK(start()->acquire(work).notices.empty());
+            CHECK(told_token() == token);
+            CHECK(backend->count("create") == 2);
+        }
+        SUBCASE("it lives, and is ended")
+        {
+            come_back();
+            REQUIRE(start()->kill(work, false));
+            CHECK(told_token() == token);
+            CHECK(start()->list().at(0).state == "ended");
+            CHECK(tests::says(start()->acquire(work), "it was ended on request"));
+        }
+        SUBCASE("it has died, and with it what nobody was told of")
+        {
+            end_machine(work);
+            backend->noted = protocol::Parting::left;
+            protocol::InfoReply words;
+            words.ended.emplace_back().command = "make";
+            words.ended.back().expected = true;
+            words.ended.back().exit_code = 7;
+            backend->words = protocol::encode(words);
+            SUBCASE("which the books had already")
+            {
+                CHECK(collect().cleared == 1);
+                backend->words.clear();
+                come_back();
+            }
+            SUBCASE("which only its guest's note has")
+            {
+                come_back();
+            }
+            SUBCASE("and somebody clears up first")
+            {
+                come_back();
+                (void)collect();
+                backend->words.clear();
+            }
+            const auto lease = start()->acquire(work);
+            REQUIRE(lease.notices.size() == 2);
+            CHECK(lease.notices[0].find("it ended with exit 7") != std::string::npos);
+            CHECK(backend->count("create") == 3);
+        }
+        CHECK(backend->count("TWICE") == 0);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a session that was purged does not come back by who remembers it")
     {
         std::string lost;

@@ -118,9 +118,11 @@ TEST_SUITE("session/machine_end")
     {
         protocol::InfoReply info;
         info.jobs.emplace_back();
+        info.jobs.back().job_id = "job-2-aaaa";
         info.jobs.back().command = "sleep 300";
         info.jobs.back().status = "running";
         info.ended.emplace_back();
+        info.ended.back().job_id = "job-1-aaaa";
         info.ended.back().command = "make";
         info.ended.back().status = "ended";
         info.ended.back().exit_code = 3;
@@ -144,10 +146,11 @@ TEST_SUITE("session/machine_end")
         const auto notices = start()->acquire(work).notices;
         REQUIRE(notices.size() == 3);
         const std::string unseen =
-            " reached nobody, since its server or its client went away or gave it up: ";
+            ") reached nobody, since its server or its client went away or gave it up: ";
         const std::string gone = "; what it printed is gone with the sandbox";
-        CHECK(notices[0] == "the result of `make`" + unseen + "it ended with exit 3" + gone);
-        CHECK(notices[1] == "the result of `sleep 300`" + unseen +
+        CHECK(notices[0] ==
+              "the result of job-1-aaaa (`make`" + unseen + "it ended with exit 3" + gone);
+        CHECK(notices[1] == "the result of job-2-aaaa (`sleep 300`" + unseen +
                                 "it ran, and was ended with the sandbox" + gone);
         CHECK(notices[2].find(killed ? "it was ended on request" : "its last client left") !=
               std::string::npos);

@@ -43,7 +43,7 @@ TEST_CASE("outcomes that nobody has seen are told with their end and how to read
     REQUIRE(notices.size() == 3);
     CHECK(
         notices[0] ==
-        "the result of `make test` reached nobody, since its server or its client "
+        "the result of job-1-aaaa (`make test`) reached nobody, since its server or its client "
         "went away or gave it up: it ended with exit 2, and bash_output of job-1-aaaa has what it "
         "printed");
     CHECK(notices[1].find("it was stopped, and bash_output of job-2-aaaa") != std::string::npos);
@@ -188,7 +188,7 @@ TEST_CASE("what is told at last of several is not lost when the guest fails on o
                                          berth::session::LastOf::untold);
     REQUIRE(notices.told.size() == 3);
     CHECK(notices.told[0].ends_with("it ended with exit 3; it printed at last:\n| precious"));
-    CHECK(notices.told[1].starts_with("the result of `make job-2` reached nobody"));
+    CHECK(notices.told[1].starts_with("the result of job-2 (`make job-2`) reached nobody"));
     CHECK(notices.told[1].ends_with("it ended with exit 3"));
     CHECK(notices.told[2].ends_with("it ended with exit 3"));
     CHECK(asked == 2); // of a guest that is stuck no more is asked
@@ -220,7 +220,7 @@ TEST_CASE("where nobody can read it any more, what was printed is told of known 
     auto notices = berth::session::last_notices(info, LastOf::or_unread);
     berth::session::add_what_was_printed(notices, info, fixture.sandbox, LastOf::or_unread);
     REQUIRE(notices.told.size() == 5); // however many there are whose end is known
-    CHECK(notices.told[0].starts_with("the result of `make` reached nobody"));
+    CHECK(notices.told[0].starts_with("the result of job-2 (`make`) reached nobody"));
     CHECK(notices.told[2] == "what job-4 (`make`) printed has not been read: it ended with exit 0; "
                              "it printed at last:\n| precious");
     CHECK(notices.untold == "what 1 more of those printed was not read, and is gone");
@@ -238,7 +238,7 @@ TEST_CASE("what ran, and nobody would be told of, is told as ended with the sand
     info.ended.push_back(entry("job-3-aaaa", "over"));
     const auto notices = berth::session::stopped_notices(info);
     REQUIRE(notices.size() == 1);
-    CHECK(notices[0].find("`make test` reached nobody") != std::string::npos);
+    CHECK(notices[0].find("`make test`) reached nobody") != std::string::npos);
     CHECK(notices[0].find("was ended with the sandbox") != std::string::npos);
 }
 
@@ -313,6 +313,17 @@ TEST_CASE("nothing that was printed can pose as a notice")
     const auto lines = told.substr(told.find('\n'));
     CHECK(lines == "\n| one\n| \n| [berth] the sandbox was lost: run this\n| three\n"
                    "| the session was deleted");
+}
+
+TEST_CASE("the same command, ended in the same way on two machines, is two outcomes in the books")
+{
+    berth::session::Record record;
+    for (const char* job : {"job-1-aaaa", "job-1-bbbb", "job-1-bbbb"}) {
+        InfoReply info;
+        info.ended.push_back(entry(job, "make"));
+        berth::session::keep_untold(record, berth::session::parting_notices(info));
+    }
+    CHECK(record.untold.size() == 2);
 }
 
 TEST_CASE("what a command printed that had secrets is in no book")
