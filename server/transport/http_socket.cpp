@@ -50,6 +50,7 @@ ssize_t HttpSocket::receive(char* data, std::size_t size, const Deadline& deadli
                 return -1;
             }
         } else if (errno != EINTR) {
+            note_reset(errno);
             return -1;
         }
     }
@@ -136,10 +137,20 @@ bool HttpSocket::write(std::string_view data)
                 return false;
             }
         } else if (errno != EINTR) {
+            note_reset(errno);
             return false;
         }
     }
     return true;
+}
+
+/// The peer has closed it with something unread in it. The kernel tells that once, to whoever asks
+/// first, and counts nothing as unread from then on.
+void HttpSocket::note_reset(int error) noexcept
+{
+    if (error == ECONNRESET) {
+        unread_.broke();
+    }
 }
 
 bool HttpSocket::is_gone() const noexcept

@@ -71,6 +71,7 @@ class HttpSocket {
   private:
     [[nodiscard]] ssize_t receive(char* data, std::size_t size, const Deadline& deadline);
     [[nodiscard]] ssize_t read_ahead(const Deadline& deadline);
+    void note_reset(int error) noexcept;
 
     UniqueFd socket_;
     HttpTraffic* traffic_;

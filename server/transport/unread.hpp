@@ -35,6 +35,9 @@ class Unread {
     /// So many bytes more were written.
     void wrote(std::size_t bytes) noexcept { written_ += bytes; }
 
+    /// Whoever uses the output was told that its reader has gone with something unread.
+    void broke() noexcept { broken_ = true; }
+
     /// Runs `then` when what was written until now has been read: at once, or in look(); `lost`
     /// instead, from whatever thread, where that will not be. False when look() has to be called.
     bool when_read(Task then, Task lost = {})

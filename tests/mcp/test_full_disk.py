@@ -57,6 +57,19 @@ call "$1" '{"command": "pgrep -cx sleep"}'
 """
 
 
+# A home whose time is over, of a session that has ended before the host's last restart; then the disk
+# is full.
+RETENTION_SCRIPT = r"""
+mount -t tmpfs -o size=8m,mode=700 none "$1" || exit
+"$0" call --session full --state-dir "$1" write_file '{"path": "~/f", "content": "x"}' >&2
+"$0" sessions --state-dir "$1" kill full >&2
+sed -i 's/"boot": *"[^"]*"/"boot": "another"/; s/"counted": *[0-9]*/"counted": 9000000/' "$1"/sessions/*/record.json
+cat /dev/zero >"$1/filled" 2>/dev/null
+"$0" sessions --state-dir "$1" gc --json
+printf '{"status": %d, "left": "%s"}\n' $? "$(ls "$1/sessions")"
+"""
+
+
 def documents(text):
     decoder = json.JSONDecoder(strict=False)
     while text := text.lstrip():
@@ -130,6 +143,17 @@ class FullDiskTest(unittest.TestCase):
         self.assertEqual(status, 1, errors)
         self.assertIn("`sleep 600`", told)
         self.assertIn("its last client left", told)
+
+    def test_a_home_whose_time_is_over_makes_room_on_it(self):
+        with StateDirectory() as state:
+            as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+            done = subprocess.run(
+                ["unshare", "--mount", *as_root, "sh", "-c", RETENTION_SCRIPT, binary_path(), str(state.path)],
+                text=True, capture_output=True, timeout=60)
+            collected, after = documents(done.stdout)
+            self.assertEqual((after["status"], after["left"]), (0, ""), (collected, done.stderr))
+            self.assertEqual(collected["removed"], ["full"], collected)
+            self.assertEqual(state.leaks(), [])
 
     def statuses(self, state):
         as_root = [] if os.geteuid() == 0 else ["--map-root-user"]

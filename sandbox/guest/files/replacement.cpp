@@ -214,6 +214,11 @@ std::string Replacement::put(const CallContext& context)
             throw_write_error(errno, temporary_.fd(), "set the mode of " + visible(target_.path()));
         }
     }
+    if (target_.exists()) {
+        // So that a power loss leaves the old content or the new one. XFS puts the new name on the
+        // disk long before what is in the file, and both would be gone. Begun, and not waited for.
+        (void)::sync_file_range(temporary_.fd(), 0, 0, SYNC_FILE_RANGE_WRITE);
+    }
     const bool exclusive = options_.exclusive && !target_.exists();
     const int error = temporary_.rename_to(target_.name, exclusive);
     if (error == EEXIST) {

@@ -250,6 +250,32 @@ TEST_SUITE("session/lost_record")
         CHECK(backend->count("TWICE") == 0);
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a host that came back as it was before does not overrule the books")
+    {
+        make_one();
+        REQUIRE(start()->kill(work, false));
+        const auto copied = text_of(copy());
+        const auto marked = text_of(folder(work) + "/last-wanted");
+        REQUIRE(tests::says(start()->acquire(work), "it was ended on request"));
+        const auto later = told_token();
+        REQUIRE(later != token);
+        bool lives = true;
+        SUBCASE("the later machine lives") {}
+        SUBCASE("it has ended")
+        {
+            REQUIRE(start()->kill(work, false));
+            lives = false;
+        }
+        std::ofstream(copy()) << copied;
+        std::ofstream(folder(work) + "/last-wanted") << marked;
+        (void)collect();
+        CHECK(told_token() == later);
+        const auto lease = start()->acquire(work);
+        CHECK(lease.notices.empty() == lives);
+        CHECK(backend->count("create") == (lives ? 2 : 3));
+        CHECK(backend->count("TWICE") == 0);
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a session that was purged does not come back by who remembers it")
     {
         std::string lost;

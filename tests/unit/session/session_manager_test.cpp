@@ -460,7 +460,13 @@ TEST_SUITE("session/session_manager")
     TEST_CASE_FIXTURE(Fixture, "a record that a power loss emptied is a lost machine")
     {
         (void)start()->acquire(work);
-        std::ofstream(folder(work) + "/record.json", std::ios::trunc).flush();
+        std::ofstream record(folder(work) + "/record.json", std::ios::trunc);
+        SUBCASE("whose length did not come there") {}
+        SUBCASE("whose length did")
+        {
+            record << std::string(900, '\0');
+        }
+        record.close();
         const auto manager = start();
         CHECK(says(manager->acquire(work), "the sandbox was lost"));
         CHECK(manager->facts(work).session == "work");
