@@ -107,8 +107,8 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
     configuration.untold = [this](tools::Told told) {
         sessions_.tell_again(options_->session, std::move(told));
     };
-    configuration.unread = [this](tools::Told told) {
-        sessions_.report_unread(options_->session, std::move(told));
+    configuration.unread = [way = unread_notices_, id = options_->session](tools::Told told) {
+        way->take(id, std::move(told));
     };
     configuration.run = [this](const tools::Entry& tool, const nlohmann::json& arguments,
                                const std::stop_token& stop, tools::Told& told,
@@ -139,7 +139,10 @@ Application::Application(Options options, std::shared_ptr<sandbox::Backend> back
     service_ = std::make_unique<mcp::Service>(std::move(configuration));
 }
 
-Application::~Application() = default;
+Application::~Application()
+{
+    unread_notices_->close();
+}
 
 std::string Application::instructions()
 {

@@ -5,6 +5,7 @@
 #include "server/mcp/service.hpp"
 #include "server/options/live_settings.hpp"
 #include "server/options/options.hpp"
+#include "server/unread_notices.hpp"
 #include "tools/tool.hpp"
 
 #include <functional>
@@ -81,6 +82,8 @@ class Application {
     /// By which the sessions are; at first what the server was started with.
     std::shared_ptr<const Options> present_;
     session::SessionManager sessions_; // behind them: it asks for variables until its end
+    const std::shared_ptr<UnreadNotices> unread_notices_ =
+        std::make_shared<UnreadNotices>(sessions_);
     std::unique_ptr<workspace::Store> workspace_;
     std::once_flag asked_;
     bool machine_runs_ = false; ///< when it was asked first

@@ -25,8 +25,9 @@ Collected Collector::collect(const Deadline& deadline, const std::stop_token& st
 {
     Round round{.stop = stop, .homes = homes};
     auto keys = registry_.keys();
-    if (!backend_.is_bound_to_host() && !keys.empty()) {
-        // Each takes a request: whoever has little time would always come to the same ones.
+    if (!keys.empty()) {
+        // Each may take a request, or a write: whoever has little time would always come to the
+        // same ones.
         std::rotate(keys.begin(),
                     keys.begin() +
                         static_cast<std::ptrdiff_t>(std::random_device()() % keys.size()),

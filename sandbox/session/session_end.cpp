@@ -277,7 +277,8 @@ void MachineKeeper::save(const std::string& key, Record& record, const std::stop
     try {
         auto saved = save_from_home(key, record, stop, lock, made);
         require_held(lock);
-        record.saving = {.due = false, .begun = true, .folder = saved.folder, .trouble = {}};
+        record.saving = {
+            .due = false, .begun = made.has_value(), .folder = saved.folder, .trouble = {}};
         result.saved = std::move(saved);
     } catch (const std::exception& error) {
         require_held(lock); // else it is another's to write of
@@ -340,6 +341,10 @@ SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
         throw Error(ErrorCode::sandbox_unavailable, availability.reason, availability.remedy);
     }
     destroy(any_of(key, record), false, lock); // of a server that died while it did this
+    if (!backend_.is_bound_to_host() && backend_.is_gone(any_of(key, record))) {
+        // A machine made for it would be an empty one, whose number no book has.
+        return {.session = record.id.session, .folder = {}, .files = 0, .bytes = 0, .skipped = {}};
+    }
     record.saving.begun = true;
     registry_.put(key, record);
     // It has nothing but the home: what its session was given says nothing of it.

@@ -32,7 +32,8 @@ class Sink {
 
     /// Runs `then` once the peer has read all that was sent so far, or at once where that cannot be
     /// told; on any thread, also on this one. `lost` instead, where it is known that the peer never
-    /// will and others go on; both are dropped where the peer's end is that of all.
+    /// will and others go on; both are dropped where the peer's end is that of all. Either may come
+    /// long after the call, and hold nothing that may be gone by then.
     virtual void when_read(std::function<void()> then, std::function<void()> lost = {})
     {
         lost = nullptr;

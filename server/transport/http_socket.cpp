@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <exception>
 #include <utility>
 
 #include <poll.h>
@@ -33,6 +34,16 @@ bool wait_for(int socket, short events, const Deadline& deadline)
 HttpSocket::HttpSocket(UniqueFd socket, HttpTraffic* traffic, std::chrono::milliseconds patience)
     : socket_(std::move(socket)), traffic_(traffic), patience_(patience), unread_(socket_.get())
 {
+}
+
+HttpSocket::~HttpSocket()
+{
+    try {
+        // A peer that has read all and closed has read all, though nobody has looked since.
+        (void)unread_.look();
+    } catch (const std::exception&) {
+        return; // then it counts as unread, and is told again
+    }
 }
 
 ssize_t HttpSocket::receive(char* data, std::size_t size, const Deadline& deadline)

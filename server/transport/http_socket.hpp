@@ -27,6 +27,10 @@ class HttpSocket {
     explicit HttpSocket(UniqueFd socket, HttpTraffic* traffic = nullptr,
                         std::chrono::milliseconds patience = write_time);
 
+    ~HttpSocket();
+    HttpSocket(const HttpSocket&) = delete;
+    HttpSocket& operator=(const HttpSocket&) = delete;
+
     enum class Head : unsigned char {
         whole,
         closed,   ///< before its first byte

@@ -241,26 +241,50 @@ class UnixTest(HttpBench):
         self.stop()
         self.assertFalse(os.path.exists(path))
 
+    def sessions(self, *arguments):
+        return subprocess.run([binary_path("berth-direct"), "sessions", *arguments, "--state-dir",
+                               str(self.state.path)], capture_output=True, text=True, timeout=20, check=True)
+
+    def post_call(self, client, tool, session=None, **arguments):
+        """Its answer is there, and nobody has read it."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                   "params": {"name": tool, "arguments": arguments, "_meta": META}}
+        headers = {"Berth-Session": session} if session else {}
+        client.post(message, {**self.modern_headers("tools/call", tool), **headers})
+        self.assertTrue(select.select([client.socket], [], [], 20)[0])
+
     def test_notices_of_an_answer_that_was_closed_unread_come_with_the_next(self):
         """The kernel had taken it: only of a socket of this host it says that nobody has read it."""
         self.serve(auth=(), listen=str(self.state.path / "berth.socket"))
         self.call("bash_exec", command="true")
+        for read, wait in ((False, 0.2), (False, 0), (True, 0.3), (True, 0)):
+            with self.subTest(read=read, wait=wait):
+                self.sessions("kill", "default")
+                with self.connect() as client:
+                    self.post_call(client, "bash_exec", command="true")
+                    time.sleep(wait)  # longer than its thread waits for the next request, or not
+                    if read:
+                        client.answer()
+                time.sleep(0.2)
+                for noticed in (not read, False):
+                    found = self.call("bash_exec", command="true")
+                    self.assertEqual(any("ended" in notice for notice in found.notices), noticed, found)
 
-        def command(*arguments):
-            return subprocess.run([binary_path("berth-direct"), "sessions", *arguments, "--state-dir",
-                                   str(self.state.path)], capture_output=True, text=True, timeout=20, check=True)
-        (session,) = json.loads(command("list", "--json").stdout)
-        command("kill", session["session"])
-        with self.connect() as client:
-            message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-                       "params": {"name": "bash_exec", "arguments": {"command": "true"}, "_meta": META}}
-            client.post(message, self.modern_headers("tools/call", "bash_exec"))
-            self.assertTrue(select.select([client.socket], [], [], 20)[0])
-            time.sleep(0.2)
-        time.sleep(0.2)
-        for noticed in (True, False):
-            found = self.call("bash_exec", command="true")
-            self.assertEqual(any("ended" in notice for notice in found.notices), noticed, found)
+    def test_an_answer_that_is_closed_unread_when_its_session_was_left_breaks_nothing(self):
+        self.serve(auth=(), listen=str(self.state.path / "berth.socket"))
+        clients = [self.connect() for _ in range(3)]
+        for number, client in enumerate(clients):
+            self.post_call(client, "session_info", session=f"victim-{number}")
+        with self.connect() as other:  # more than a principal may have in the server's hands
+            for number in range(300):
+                self.assertEqual(self.modern("tools/call", {"name": "session_info", "arguments": {}},
+                                             connection=other, Berth_Session=f"made-up-{number}").status, 200)
+        time.sleep(1.5)  # what was left is swept
+        for client in clients:
+            client.close()
+        time.sleep(0.3)
+        self.assertIsNone(self.server.poll())
+        self.assertEqual(self.call("bash_exec", command="echo there").text, "there\n")
 
     def test_a_socket_that_a_killed_server_left_is_taken_and_no_living_one(self):
         path = str(self.state.path / "berth.socket")

@@ -131,6 +131,16 @@ class HomesOnE2bTest(ParityTest):
         self.assertEqual(found.data["stdout"], "")
         self.assertTrue(any("not there any more" in line for line in found.notices), found)
 
+    def test_what_was_to_be_saved_of_a_box_that_vanished_makes_no_other(self):
+        self.berth = self.start("--session", "work", env={"BERTH_SESSION_SAVE_ON_END": "*.txt"})
+        self.output("echo kept >a.txt")
+        self.berth.close()
+        e2b.emulator().do(self.box(), "vanish")
+        made = len(e2b.emulator().books()["created"])
+        for command in (("kill", "work"), ("gc",)):
+            self.command_line("sessions", *command)
+        self.assertEqual(len(e2b.emulator().books()["created"]), made)
+
     def test_a_box_that_vanished_is_told_to_each_server_and_not_as_deleted_by_somebody(self):
         other = self.start("--session", "work")
         for server in (self.berth, other):
