@@ -234,6 +234,7 @@ class Sandbox {
     connect_again(const Exchange& first, const std::stop_token& stop, const Deadline& until);
     void judge_repetition(Answered& answered, bool imports, bool stopped);
     void ask_no_more(const Exchange& exchange, bool cancelled);
+    [[nodiscard]] bool is_used_by_others();
     [[nodiscard]] Introduction introduction() const;
     [[nodiscard]] Borrowed borrow(bool fresh, const Exchange& exchange);
     [[nodiscard]] bool is_alive() const;

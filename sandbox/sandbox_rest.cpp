@@ -163,16 +163,21 @@ std::optional<BootClock::time_point> Sandbox::rest_due() const noexcept
     return std::max(last + idle, rest_not_before_.load());
 }
 
+bool Sandbox::is_used_by_others()
+{
+    const auto connection =
+        connect_later(Deadline::after(look_time), introduction(), {}, /*wakes=*/false);
+    const auto info = info_in(ask_on(*connection, Operation::info, Deadline::after(look_time)));
+    return !info.pause || info.pause->clients > 1 || info.calls > 0 || !info.jobs.empty();
+}
+
 void Sandbox::rest() noexcept
 {
     try {
-        const auto connection =
-            connect_later(Deadline::after(look_time), introduction(), {}, /*wakes=*/false);
-        const auto info = info_in(ask_on(*connection, Operation::info, Deadline::after(look_time)));
-        const bool is_used =
-            !info.pause || info.pause->clients > 1 || info.calls > 0 || !info.jobs.empty();
+        bool is_used = is_used_by_others();
         if (!is_used) {
             sync(longest_sync);
+            is_used = is_used_by_others(); // a job that was begun meanwhile would stand still
         }
         // A call that has begun meanwhile wakes it, and is done once.
         if (const auto due = rest_due(); !is_used && due && *due <= BootClock::now()) {

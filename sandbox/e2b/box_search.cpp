@@ -30,7 +30,8 @@ std::optional<BoxInfo> find_box(Link& link, const BoxHome& home, std::chrono::se
         return std::nullopt;
     }
     if (!home.number.empty()) { // else any sandbox without one is like it
-        link.accounts.note_seen(home.account);
+        link.accounts.note_seen(account_of(home));
+        link.accounts.note_seen(account_in(home.number)); // as its metadata has it
     }
     return box;
 }

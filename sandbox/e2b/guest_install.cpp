@@ -97,9 +97,16 @@ Done run_once(EnvdClient& envd, const std::string& script, const Deadline& deadl
     return done;
 }
 
-Done run_as_root(EnvdClient& envd, const std::string& script, const Deadline& deadline)
+/// `may`: see ApiClient.
+Done run_as_root(EnvdClient& envd, const std::string& script, const Deadline& deadline,
+                 const std::function<void()>& may = {})
 {
-    return until_it_arrives(deadline, [&] { return run_once(envd, script, deadline); });
+    return until_it_arrives(deadline, [&] {
+        if (may) {
+            may();
+        }
+        return run_once(envd, script, deadline);
+    });
 }
 
 /// Says where it got an answer, and ends with not_kept_from_all. What else goes wrong with it
@@ -176,20 +183,20 @@ GuestProgram find_guest_program(const std::string& path)
     return {.path = path, .hash = hash.finish()};
 }
 
-bool end_guest(EnvdClient& envd, const Deadline& deadline)
+bool end_guest(EnvdClient& envd, const Deadline& deadline, const std::function<void()>& may)
 {
     // Whichever is there: who made the machine may have had another release.
     // And what it has written goes to the disk, as long as its guest would be given for it.
     const auto script = "done=1; for f in " + guest_path("*") +
                         "; do [ -x \"$f\" ] && \"$f\" evict " + guest_folder +
                         " 2>/dev/null && done=0 && break; done; timeout 5 sync; exit $done";
-    return run_as_root(envd, script, deadline).status == 0;
+    return run_as_root(envd, script, deadline, may).status == 0;
 }
 
-bool is_ended(EnvdClient& envd, const Deadline& deadline)
+bool is_ended(EnvdClient& envd, const Deadline& deadline, const std::function<void()>& may)
 {
     try {
-        return end_guest(envd, deadline);
+        return end_guest(envd, deadline, may);
     } catch (const Error&) {
         return false;
     }

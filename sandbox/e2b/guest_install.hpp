@@ -36,11 +36,11 @@ void require_kept(EnvdClient& envd, const std::string& guest,
                   const std::vector<std::string>& forbidden, const Deadline& deadline);
 
 /// Ends the guest that is there and all that it and those before it run, and has what they have
-/// written go to the disk. False: none of the guests'
-/// programs in the sandbox could do it.
-bool end_guest(EnvdClient& envd, const Deadline& deadline);
-/// The same; false also where whatever is there does not answer.
-bool is_ended(EnvdClient& envd, const Deadline& deadline);
+/// written go to the disk; `may`: see ApiClient. False: none of the guests' programs in the sandbox
+/// could do it.
+bool end_guest(EnvdClient& envd, const Deadline& deadline, const std::function<void()>& may = {});
+/// The same; false also where whatever is there does not answer, or `may` has thrown.
+bool is_ended(EnvdClient& envd, const Deadline& deadline, const std::function<void()>& may = {});
 
 /// Leaves in a sandbox what tells later that it was taken over (BoxHome::proof), for root alone.
 /// Throws Error(sandbox_unavailable) with what the sandbox said.

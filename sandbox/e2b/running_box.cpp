@@ -127,6 +127,7 @@ void RunningBox::expect(std::chrono::milliseconds time) noexcept
     const auto until = BootClock::now() + std::min<std::chrono::milliseconds>(time, longest);
     const std::lock_guard lock(mutex_);
     needed_until_ = std::max(needed_until_.value_or(until), until);
+    ++expected_;
 }
 
 void RunningBox::doubt(const EnvdClient* of) noexcept
@@ -154,10 +155,21 @@ std::optional<std::chrono::milliseconds> RunningBox::sleeps_in() const noexcept
 
 void RunningBox::pause(const Deadline& deadline)
 {
+    std::uint64_t expected = 0;
+    std::shared_ptr<EnvdClient> envd;
+    {
+        const std::lock_guard lock(mutex_);
+        expected = expected_;
+        envd = envd_;
+    }
     static_cast<void>(link_->api.pause(id_, deadline));
     const std::lock_guard lock(mutex_);
-    runs_until_ = {};
-    needed_until_.reset();
+    if (envd_ == envd) { // else it was woken meanwhile
+        runs_until_ = {};
+    }
+    if (expected_ == expected) { // else somebody needs it from then on
+        needed_until_.reset();
+    }
 }
 
 } // namespace berth::e2b

@@ -6,6 +6,7 @@
 #include "sandbox/e2b/link.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -79,6 +80,7 @@ class RunningBox {
     Box box_;
     Time runs_until_;                  ///< for certain
     std::optional<Time> needed_until_; ///< as was expected, if anything was
+    std::uint64_t expected_ = 0;       ///< how often
     bool asked_ = false;               ///< its limit is known, and not just that it runs
     std::shared_ptr<EnvdClient> envd_;
 };

@@ -48,9 +48,12 @@ bool depart(sandbox::Sandbox& sandbox, protocol::OnDisconnect policy) noexcept
     }
     try {
         const auto deadline = Deadline::after(leave_time);
-        const bool last = leave(sandbox, deadline) == 0U;
+        bool last = leave(sandbox, deadline) == 0U;
         if (last && policy == protocol::OnDisconnect::now) {
             sandbox.sync(sync_time);
+            last = leave(sandbox, deadline) == 0U; // who came meanwhile has begun something
+        }
+        if (last && policy == protocol::OnDisconnect::now) {
             static_cast<void>(machine.suspend(Deadline::after(leave_time)));
         }
         return last;

@@ -31,10 +31,15 @@ bool is_over(Clock::time_point since, Clock::time_point now)
 } // namespace
 
 /// Of a machine that was made for nothing. Throws sandbox::LeftBehind where something of it stays.
-void MachineKeeper::undo(const sandbox::MachineRecord& machine, bool purge)
+/// One in a home that was there before is ended for as long as the lock holds: then another may be
+/// made in it. A home of its own, and one that is found by its key, nobody else has.
+void MachineKeeper::undo(const sandbox::MachineRecord& machine, bool purge,
+                         const Registry::Hold& lock)
 {
+    const bool own = backend_.is_bound_to_host() || machine.made_home;
     try {
-        backend_.destroy(machine, purge);
+        backend_.destroy_while(
+            machine, purge, own ? sandbox::Right() : [&] { require_held(lock); });
     } catch (const Error& error) {
         throw sandbox::LeftBehind(error);
     }

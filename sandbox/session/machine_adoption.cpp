@@ -179,68 +179,6 @@ bool MachineKeeper::has_home_of(const std::string& key, const std::optional<Reco
                                        : record && !backend_.home_of(record->machine).empty();
 }
 
-/// Two sessions in one sandbox would end each other's commands, and either the other's files.
-void MachineKeeper::require_nobody_s(const std::string& id) const
-{
-    const auto has_it = [&](const Record& record) {
-        return backend_.is_same_id(record.machine.id, id) ||
-               std::ranges::any_of(record.machine.home, [&](const auto& part) {
-                   return backend_.is_same_id(part.second, id);
-               });
-    };
-    for (const auto& key : registry_.keys()) {
-        const auto record = registry_.find(key);
-        if (record && has_it(*record)) {
-            throw Error(ErrorCode::conflict,
-                        "the sandbox " + id + " is that of session " + name_of(key, record),
-                        "`berth sessions adopt " + key + "` takes the session itself.");
-        }
-    }
-}
-
-/// What nobody has said of it: its maker, not this server. It is kept until somebody removes it.
-void MachineKeeper::set_unknown_conditions(Record& record) const
-{
-    auto& made = record.made_with.emplace(settings_);
-    made.network = sandbox::Network::host;
-    made.outbound = {};
-    made.filter = {};
-    made.template_name.clear();
-    made.home_retention = {};
-    made.own_retention = false;
-    made.save_on_end = {};
-    record.network_unsure = true;
-}
-
-Adopted MachineKeeper::adopt_machine(const std::string& id, const Adoption& adoption)
-{
-    const auto to = key_hash(adoption.to);
-    try {
-        const auto lock = this->lock(to, adoption.deadline);
-        require_free(to, registry_.find(to), adoption.to);
-        require_nobody_s(id);
-        auto spec = fresh_spec(to, adoption.to.session, *lock);
-        spec.limits = settings_.limits;
-        spec.path_policy = settings_.path_policy;
-        spec.idle_pause = settings_.idle_pause;
-        const auto machine = backend_.adopt(id, spec);
-        Record record = record_of_adopted(to, std::nullopt, adoption.to);
-        apply(record, Event::adopt);
-        record.machine = machine->record();
-        record.machine.data["key_hash"] = to;
-        record.token = spec.token;
-        record.adopting.clear();
-        set_unknown_conditions(record);
-        record.last_used = record.created;
-        record.used = HostTime::now();
-        registry_.put(to, record);
-        return {.from = {}, .key = to, .home = {}, .ended_machine = false};
-    } catch (...) {
-        drop_unused(to); // the lock has made its folder
-        throw;
-    }
-}
-
 /// Under both locks: what is in the books of both follows what became of the home. That the new one
 /// was adopting goes last: it is all that points at the old one, for who comes after one that died.
 void MachineKeeper::finish_adoption(const std::string& to, Record record)

@@ -468,7 +468,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         // lock by now may have given that home to another machine, and where it is no folder of
         // this host that one would be ended.
         if (!has_passed_on(lock) || backend_.is_bound_to_host() || record.machine.made_home) {
-            undo(record.machine, record.machine.made_home && !has_passed_on(lock));
+            undo(record.machine, record.machine.made_home && !has_passed_on(lock), lock);
         }
         throw;
     }

@@ -304,6 +304,9 @@ class MachineKeeper {
                         const Registry::Hold& lock);
     void require_nobody_s(const std::string& id) const;
     void require_adopted(const Record& record) const;
+    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_foreign(const std::string& key,
+                                                               const Deadline& deadline) const;
+    Adopted adopt_free_machine(const std::string& id, const Adoption& adoption);
     void set_unknown_conditions(Record& record) const;
     static void give_to(const Wanted& wanted, Record& record);
     void begin_machine(const Wanted& wanted, Record& record) const;
@@ -339,7 +342,7 @@ class MachineKeeper {
     void mark(const std::string& key, Record& record) const;
     [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const News& news,
                                   const Registry::Hold& lock);
-    void undo(const sandbox::MachineRecord& machine, bool purge);
+    void undo(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
     [[nodiscard]] static bool is_unused(const Record& record);
     [[nodiscard]] bool is_behind_another(const Record& record) const;
     [[nodiscard]] bool is_purged_here(const std::string& key, const Record& record) const;

@@ -341,7 +341,8 @@ SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
         throw Error(ErrorCode::sandbox_unavailable, availability.reason, availability.remedy);
     }
     destroy(any_of(key, record), false, lock); // of a server that died while it did this
-    if (!backend_.is_bound_to_host() && backend_.is_gone(any_of(key, record))) {
+    if (!backend_.is_bound_to_host() &&
+        (backend_.home_of(record.machine).empty() || backend_.is_gone(any_of(key, record)))) {
         // A machine made for it would be an empty one, whose number no book has.
         return {.session = record.id.session, .folder = {}, .files = 0, .bytes = 0, .skipped = {}};
     }

@@ -112,6 +112,26 @@ std::vector<std::string> wanted_differences(const Settings& settings, const Reco
     return keys;
 }
 
+void give_times(const protocol::Terms& from, protocol::Terms& to)
+{
+    to.idle_end = from.idle_end;
+    to.idle_pause = from.idle_pause;
+    to.on_disconnect = from.on_disconnect;
+}
+
+/// When a machine sleeps and ends that its guest does not end is its host's and its servers'
+/// matter: the guest would do so, with all jobs, once no call has come for a lease. What is left in
+/// `terms` takes that back where an earlier release has said it.
+protocol::Terms take_times(protocol::Terms& terms)
+{
+    protocol::Terms times;
+    give_times(terms, times);
+    terms.idle_end.reset();
+    terms.idle_pause = 0;
+    terms.on_disconnect = protocol::OnDisconnect::keep;
+    return times;
+}
+
 } // namespace
 
 /// The server that came last decides. What cannot be changed stays, and is told as different.
@@ -166,7 +186,12 @@ void MachineKeeper::settle_terms(const Wanted& wanted, Record& record, sandbox::
     if (!outside.pids && in_cgroup) {
         terms.pids.reset();
     }
-    take_on(*record.made_with, settings_, keys, sandbox.change_terms(terms), outside);
+    const auto times = backend_.ends_machines() ? protocol::Terms() : take_times(terms);
+    auto taken = sandbox.change_terms(terms);
+    if (!backend_.ends_machines()) {
+        give_times(times, taken);
+    }
+    take_on(*record.made_with, settings_, keys, taken, outside);
     registry_.put(wanted.key, record);
     keep_machine_here(wanted.key, record);
 }

@@ -92,6 +92,47 @@ class KilledServersOnE2bTest(Differing):
         self.berth = self.start("--session", "work")
         return self.run_command("true").notices
 
+    def test_what_a_later_server_says_of_leaving_is_not_for_when_it_thinks(self):
+        """Its guest takes a server that has made no call for a lease for gone; it is connected."""
+        ticking = "while :; do date +%s%N >next; mv next tick; sleep 0.05; done"
+        for policy in ("kill", "now"):
+            with self.subTest(policy):
+                self.output("true")  # made by a server that says nothing of it
+                later = self.start("--session", "work", env={"BERTH_SESSION_ON_DISCONNECT": policy})
+                later.call_tool("bash_exec", {"command": ticking, "background": True})
+                time.sleep(2 * self.lease + 3)
+                if policy == "now":  # else to look would have it go on
+                    (guest,) = self.living_guests()
+                    tick = pathlib.Path(f"/proc/{guest}/root/home/user/tick")
+                    self.assertLess(time.time() - int(tick.read_text()) / 1e9, 1.5)
+                found = later.call_tool("bash_exec", {"command": "cat tick; sleep 0.3; cat tick"})
+                self.assertEqual(found.notices, [])
+                self.assertEqual(len(set(found.data["stdout"].split())), 2, found)
+                self.assertEqual(later.call_tool("session_info").data["on_disconnect"], policy)
+                later.kill()
+                self.berth.kill()
+                self.command_line("sessions", "kill", "work", "--purge")
+                self.berth = self.start("--session", "work")
+
+    def test_a_job_that_begins_while_another_server_has_it_sleep_goes_on(self):
+        ticking = "while :; do date +%s%N >next; mv next tick; sleep 0.05; done"
+        self.berth.close()
+        other = self.start("--session", "work", env={"BERTH_SESSION_IDLE_PAUSE": "10min"})
+        other.call_tool("bash_exec", {"command": "true"})
+        idle = self.start("--session", "work", env={"BERTH_SESSION_IDLE_PAUSE": "6s"})
+        idle.call_tool("bash_exec", {"command": "true"})
+        start = "/process.Process/Start"
+        e2b.emulator().counts(clear=True)
+        e2b.emulator().fault(plane="envd", path=start, skip=1, delay=4)  # what it has written goes to the disk
+        self.addCleanup(e2b.emulator().clear_faults)
+        self.wait_until(lambda: e2b.emulator().counts().get("envd POST " + start, 0) >= 2, 20, "it looks")
+        job = other.call_tool("bash_exec", {"command": ticking, "background": True})
+        self.assertFalse(job.is_error, job)
+        (guest,) = self.living_guests()
+        tick = pathlib.Path(f"/proc/{guest}/root/home/user/tick")
+        time.sleep(6)
+        self.assertLess(time.time() - int(tick.read_text()) / 1e9, 1.5)
+
     def test_a_command_that_goes_on_is_told_when_it_has_ended(self):
         self.begun().kill()
         self.wait_for_its_lease()

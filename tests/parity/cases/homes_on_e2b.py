@@ -1,5 +1,6 @@
 """On E2B the box is the home: what ends a machine leaves the files in it, and the next one has them."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -212,6 +213,17 @@ class HomesOnE2bTest(ParityTest):
             self.assertEqual(other_name["code"], "conflict")
             self.command_line("sessions", "kill", "kept", "--purge")
             self.assertEqual(self.state_of(box.id), "killed")
+
+    def test_two_that_take_a_box_at_once_do_not_both_have_it(self):
+        with self.made_elsewhere() as box:
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                done = list(pool.map(lambda name: self.done("sessions", "adopt", box.id, "--session", name, "--json"),
+                                     ("first", "second", "third")))
+            self.assertEqual(sorted(each.returncode for each in done), [0, 1, 1], done)
+            codes = {json.loads(each.stdout).get("code") for each in done if each.returncode}
+            self.assertLessEqual(codes, {"conflict", "busy"})
+            self.assertEqual(len(self.sessions()), 1)
+            self.command_line("sessions", "kill", self.sessions()[0]["session"], "--purge")
 
     def test_a_box_that_ends_at_its_limit_is_not_taken(self):
         with self.made_elsewhere(sleeps=False) as box:

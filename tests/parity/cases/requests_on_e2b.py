@@ -65,7 +65,7 @@ class RequestsOnE2bTest(ParityTest):
         self.berth.close()
         self.berth = self.start("--session", "work", env={"BERTH_SESSION_ON_DISCONNECT": "now"})
         self.output("true")
-        self.assertEqual(self.counts_of(self.berth.close), {PAUSE: 1, START: 2})
+        self.assertEqual(self.counts_of(self.berth.close), {PAUSE: 1, START: 3})
 
     def test_the_start_of_a_server_asks_once_for_each_session_and_once_for_strays(self):
         self.output("true")
