@@ -4,6 +4,7 @@
 #include "sandbox/base/request_scope.hpp"
 #include "sandbox/base/small_letters.hpp"
 #include "server/http/bearer.hpp"
+#include "server/http/charges.hpp"
 #include "server/http/flight.hpp"
 #include "server/http/page_rules.hpp"
 #include "server/http/trace_header.hpp"
@@ -164,25 +165,6 @@ HttpAnswer failure(const rpc::Id& id, const Error& error)
 LegacyOwner owner_of(const Caller& caller)
 {
     return {.principal = caller.principal, .settings = caller.settings};
-}
-
-/// Of a batch the requests beside the one that was counted as its POST came, for as long as what is
-/// returned lives. Else it would be one request, however many there are in it. Throws Error(busy).
-std::shared_ptr<void> count_others(const Caller& caller, const json& messages)
-{
-    const auto requests = static_cast<std::size_t>(
-        std::ranges::count_if(messages, [](const json& each) { return each.contains("id"); }));
-    const auto more = std::max<std::size_t>(requests, 1) - 1;
-    std::shared_ptr<void> counted(
-        nullptr, [account = caller.account, more](void*) { account->calls -= more; });
-    const auto in_flight = caller.account->calls += more;
-    if (in_flight > caller.calls) {
-        throw Error(ErrorCode::busy,
-                    "with the " + std::to_string(requests) + " of this batch more than " +
-                        std::to_string(caller.calls) + " requests would be in flight",
-                    "Send fewer at once, or this batch again when some are answered.");
-    }
-    return counted;
 }
 
 } // namespace
@@ -361,7 +343,7 @@ HttpAnswer Endpoint::post(const transport::HttpRequest& request,
                 .exchange = std::make_shared<transport::Exchange>(
                     request.socket, transport::Occupied{request.room, std::move(counted)})};
     try {
-        return take(rpc::read_json(request.body, parts_.read), asked);
+        return take(rpc::read_json(request.body, limits_in(request, parts_.read)), asked);
     } catch (const rpc::ProtocolError& error) {
         return refusal_of(error, id_in(request.body));
     } catch (const Error& error) {
@@ -414,6 +396,20 @@ HttpAnswer Endpoint::initialize(rpc::Message message, Asked& asked)
     return asked.wait(session, {}, {{"Mcp-Session-Id", id}});
 }
 
+/// Clients of older revisions seldom say that they go, and each holds its session: where a
+/// principal has no room left the one that was not heard of for longest gives way.
+std::shared_ptr<Tenant> Endpoint::tenant_or_room(const Caller& caller, const std::string& name)
+{
+    try {
+        return parts_.tenants.get(caller, name);
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::busy || !parts_.sessions.end_idle_of(caller.principal)) {
+            throw;
+        }
+    }
+    return parts_.tenants.get(caller, name);
+}
+
 /// Of what is wrong with a session before it has had a call, all but their number is the settings'
 /// fault, which the caller neither made nor can change: he is told where to ask, and no path of the
 /// host.
@@ -425,7 +421,7 @@ std::shared_ptr<Tenant> Endpoint::tenant_of(const Caller& caller, const std::str
                    {{"principal", caller.principal}, {"error", error}, {"hint", hint}});
     };
     try {
-        return parts_.tenants.get(caller, name);
+        return tenant_or_room(caller, name);
     } catch (const Error& error) {
         const bool is_busy = error.code() == ErrorCode::busy;
         tell(is_busy ? log::Level::warning : log::Level::error, error.what(), error.hint());
@@ -469,7 +465,7 @@ HttpAnswer Endpoint::batch(json&& messages, Asked& asked)
     }
     mcp::check_http_batch(messages, asked.facts);
     const auto session = session_of(asked);
-    const auto others = count_others(asked.caller, messages);
+    asked.exchange->occupy(count_others(asked.caller, messages));
     for (auto& message : messages) {
         if (const auto params = message.find("params");
             params != message.end() && params->is_object()) {
@@ -477,8 +473,7 @@ HttpAnswer Endpoint::batch(json&& messages, Asked& asked)
         }
     }
     session->dispatcher().receive_batch(std::move(messages), asked.source());
-    const std::shared_ptr<void> kept(nullptr, [session, others](void*) {});
-    return asked.wait(kept, {});
+    return asked.wait(session, {});
 }
 
 } // namespace berth::server::http

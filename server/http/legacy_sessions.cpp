@@ -60,6 +60,27 @@ std::shared_ptr<LegacySession> LegacySessions::take_oldest_of(const std::string&
     return taken;
 }
 
+bool LegacySessions::end_idle_of(const std::string& principal)
+{
+    std::shared_ptr<LegacySession> ended; // outside the lock
+    const std::lock_guard lock(mutex_);
+    auto oldest = places_.end();
+    for (auto each = places_.begin(); each != places_.end(); ++each) {
+        auto& [session, used] = each->second;
+        if (session->owner().principal == principal &&
+            (oldest == places_.end() || used < oldest->second.used) && session.use_count() == 1 &&
+            session->dispatcher().drain(Deadline::after({}))) {
+            oldest = each;
+        }
+    }
+    if (oldest == places_.end()) {
+        return false;
+    }
+    ended = std::move(oldest->second.session);
+    places_.erase(oldest);
+    return true;
+}
+
 std::shared_ptr<LegacySession> LegacySessions::find(const std::string& id, const LegacyOwner& owner)
 {
     const std::lock_guard lock(mutex_);

@@ -64,6 +64,10 @@ class LegacySessions {
     /// False as find() is null. Its calls are stopped.
     bool end(const std::string& id, const LegacyOwner& owner);
 
+    /// Ends that of the principal's without a call that was not asked anything for longest. False:
+    /// there is none.
+    bool end_idle_of(const std::string& principal);
+
     /// Ends those that are idle.
     void sweep();
 

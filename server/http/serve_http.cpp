@@ -22,12 +22,14 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -133,12 +135,34 @@ struct Service {
         };
     }
 
+    /// A stranger's connections are descriptors: with none left no session could be made, and no
+    /// settings be read. So the limit is raised as far as it goes, and half of it is for others.
+    static std::size_t connections_of(const Options& options)
+    {
+        constexpr std::size_t own = 200;
+        rlimit limit{};
+        if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+            return options.http.connections;
+        }
+        limit.rlim_cur = limit.rlim_max;
+        (void)::setrlimit(RLIMIT_NOFILE, &limit);
+        (void)::getrlimit(RLIMIT_NOFILE, &limit);
+        const auto room = (std::max<std::size_t>(limit.rlim_cur, own + 64) - own) / 2;
+        if (room < options.http.connections) {
+            log::write(log::Level::warning,
+                       "fewer connections are taken than http_connections says",
+                       {{"connections", std::to_string(room)},
+                        {"hint", "raise the limit of open files (ulimit -Hn, LimitNOFILE=)"}});
+        }
+        return std::min(room, options.http.connections);
+    }
+
     static transport::HttpSettings settings_of(const Options& options)
     {
         transport::HttpSettings settings;
         settings.body = options.message_limit;
         settings.bodies = options.rpc.bytes_in_flight;
-        settings.connections = options.http.connections;
+        settings.connections = connections_of(options);
         return settings;
     }
 
@@ -230,11 +254,11 @@ void serve_http(const Making& making)
     run_detached([&] { service.server.run(); }, ended, "server failed");
     wait_for_signal(signals);
     log::write(log::Level::info, "stopping", {{"reason", "signal"}});
+    if (const auto& path = making.options->http.unix_path; !path.empty()) {
+        ::unlink(path.c_str()); // while none can have begun there: later it could be another's
+    }
     clear_away([&] { shut_down(making, service); }, time_to_end(making, service));
     close_audit_log(making.audit);
-    if (const auto& path = making.options->http.unix_path; !path.empty()) {
-        ::unlink(path.c_str());
-    }
     ::_exit(0);
 }
 

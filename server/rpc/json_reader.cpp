@@ -106,10 +106,23 @@ class Builder {
         return member_;
     }
 
-    bool add(json&& value)
+    bool count()
     {
+        constexpr std::size_t step = 1024;
+        constexpr std::size_t bytes = 96; ///< of one in an object, or of an object in a list
         if (++values_ > limits_.values) {
             return refuse("more than " + std::to_string(limits_.values) + " values");
+        }
+        if (limits_.grows && values_ % step == 0) {
+            limits_.grows(step * bytes);
+        }
+        return true;
+    }
+
+    bool add(json&& value)
+    {
+        if (!count()) {
+            return false;
         }
         place(std::move(value));
         return true;
@@ -120,8 +133,8 @@ class Builder {
         if (open_.size() >= limits_.depth) {
             return refuse("nested deeper than " + std::to_string(limits_.depth));
         }
-        if (++values_ > limits_.values) {
-            return refuse("more than " + std::to_string(limits_.values) + " values");
+        if (!count()) {
+            return false;
         }
         open_.push_back(place(std::move(container)));
         return true;

@@ -3,6 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <string_view>
 
 namespace berth::rpc {
@@ -12,6 +13,9 @@ namespace berth::rpc {
 struct ReadLimits {
     std::size_t depth = 64;
     std::size_t values = 1'000'000;
+    /// Told of each so many bytes more that the document takes, roughly, before it has them; may
+    /// throw, which ends the reading. Small documents tell nothing.
+    std::function<void(std::size_t bytes)> grows{};
 };
 
 /// The data of the parse_error for a text that ends before its document does.

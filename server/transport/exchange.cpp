@@ -52,6 +52,12 @@ Exchange::Exchange(std::shared_ptr<HttpSocket> socket, Occupied occupied)
     }
 }
 
+void Exchange::occupy(std::shared_ptr<void> others)
+{
+    const std::lock_guard lock(mutex_);
+    occupied_.others = std::move(others);
+}
+
 std::shared_ptr<rpc::Sink> Exchange::sink()
 {
     return std::make_shared<Way>(shared_from_this());

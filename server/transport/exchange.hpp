@@ -22,6 +22,7 @@ namespace berth::transport {
 struct Occupied {
     std::shared_ptr<HttpRoom> room{}; ///< for what is held for its answer; null: nobody counts
     std::shared_ptr<void> place{};    ///< among the calls of whoever sent it
+    std::shared_ptr<void> others{};   ///< the same, of a batch's other calls
 };
 
 /// What is said to the messages of one HTTP request, between the threads that work on them and the
@@ -35,6 +36,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
     /// For the dispatcher. The exchange ends with the last reference to it, at the latest.
     [[nodiscard]] std::shared_ptr<rpc::Sink> sink();
+
+    /// What was not known when the body had not been read; before anything is said.
+    void occupy(std::shared_ptr<void> others);
 
     enum class Event : unsigned char {
         said,     ///< take_said() has something

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <new>
 
 namespace berth::transport {
 
@@ -59,6 +60,18 @@ bool HttpArrivals::Stay::end() noexcept
         place_ = all_.staying_.end();
     }
     return !broken_;
+}
+
+void HttpArrivals::Stay::again() noexcept
+{
+    const std::lock_guard lock(all_.mutex_);
+    if (place_ == all_.staying_.end() && !broken_) {
+        try {
+            place_ = all_.staying_.insert(all_.staying_.end(), this);
+        } catch (const std::bad_alloc&) {
+            return; // it keeps its place
+        }
+    }
 }
 
 bool HttpArrivals::Stay::is_broken() const noexcept

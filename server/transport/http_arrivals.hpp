@@ -8,8 +8,9 @@
 namespace berth::transport {
 
 /// Connections whose request has not come whole yet, or is refused, or is one that anybody may
-/// make. Whoever reaches the port could else hold all places with heads that never end, and one
-/// caller with bodies: where there is no place left, those go. Thread-safe.
+/// make, or is answered without a call, however little of that is read. Whoever reaches the port
+/// could else hold all places with heads that never end, and one caller with bodies: where there is
+/// no place left, those go. Thread-safe.
 class HttpArrivals {
   public:
     class Stay;
@@ -39,6 +40,9 @@ class HttpArrivals::Stay {
     /// From here on the connection is broken off for nobody: its request is worked on. False: it
     /// was before, and nothing may be done for it.
     [[nodiscard]] bool end() noexcept;
+
+    /// It stays again, now for its answer to be read, which nobody works for any more.
+    void again() noexcept;
 
     [[nodiscard]] bool is_broken() const noexcept;
 

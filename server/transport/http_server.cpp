@@ -400,6 +400,15 @@ bool HttpServer::answer(const Socket& socket, const HttpHead& head, HttpArrivals
                                          : handler_.refuse(400, "the body of the request did not "
                                                                 "come whole");
                 answer.close = answer.close || stopped_;
+                if (goes_on && !answer.then) {
+                    stay.again(); // of no call: who reads none of these would keep all places
+                }
+                if (head.method == "HEAD" && head.has_body()) {
+                    // The library takes it for a POST: what follows a head would be the beginning
+                    // of another's answer, behind a proxy that shares the connection.
+                    answer.body.clear();
+                    answer.close = true;
+                }
                 add_fields(answer, admission.fields);
                 return answer;
             });

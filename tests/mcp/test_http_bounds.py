@@ -4,6 +4,7 @@ of calls, whatever tokens it comes with and whether its clients wait for their a
 import concurrent.futures
 import json
 import pathlib
+import resource
 import sys
 import time
 import unittest
@@ -52,6 +53,76 @@ def size_of(headers):
     """What a busy machine takes long for comes as a stream, of which no length is told; who has to wait
     is told at once."""
     return int(headers.get("content-length", 2 * MEGABYTE))
+
+
+class PlacesTest(BoundsBench):
+    def serve_tokens(self, env=None, **calls):
+        self.serve(env=env, auth=("--token-file", token_file(
+            self.state.path / "tokens.toml",
+            a={"token": "t", "principal": "p", **calls}, b={"token": "u", "principal": "q"})))
+
+    def test_the_calls_of_a_batch_that_was_left_are_counted_until_they_have_ended(self):
+        self.serve_tokens(calls=4)
+        session = self.initialize("2025-03-26", bearer("t"))
+        connection = self.connect()
+        connection.post([request(number, "tools/call", {"name": "bash_exec", "arguments": {
+            "command": "echo >>~/began; sleep 4"}}) for number in range(4)], {**session, **bearer("t")})
+        self.wait_for(lambda: self.modern("tools/list", **bearer("t")).status == 429)
+        connection.close()
+        time.sleep(0.7)
+        self.assertEqual(self.modern("tools/list", **bearer("t")).status, 429)
+        self.wait_for(lambda: self.modern("tools/list", **bearer("t")).status == 200)
+
+    def test_what_is_no_message_in_a_batch_is_counted_too(self):
+        self.serve_tokens()
+        session = self.initialize("2025-03-26", bearer("t"))
+        answer = self.send([1] * 100, {**session, **bearer("t")})
+        self.assertEqual((answer.status, answer.error["data"]["code"]), (429, "busy"), answer)
+        answer = self.send([1] * 3, {**session, **bearer("t")})
+        self.assertEqual((answer.status, len(answer.message)), (200, 3), answer)
+
+    def test_who_reads_no_answer_loses_his_own_places(self):
+        """Of requests that are no call: each is answered at once, and more of it than the kernel takes."""
+        self.serve_tokens(env={"BERTH_HTTP_CONNECTIONS": "12"})
+        asked = b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer t\r\n\r\n" * 20000
+        for _ in range(12):
+            connection = self.connect()
+            connection.socket.setsockopt(1, 8, 4096)  # SO_RCVBUF
+            connection.socket.setblocking(False)
+            end = time.monotonic() + 0.5
+            sent = 0
+            while time.monotonic() < end:
+                try:
+                    sent += connection.socket.send(asked[sent:])
+                except BlockingIOError:
+                    time.sleep(0.02)
+        for _ in range(3):
+            self.assertEqual(self.modern("tools/list", **bearer("u")).status, 200)
+
+    def test_a_message_of_many_values_is_within_the_share_too(self):
+        self.serve_tokens()
+        for count, status in ((100_000, 200), (800_000, 429)):  # of some 96 bytes
+            answer = self.modern("tools/list", meta={"example.com/x": [{}] * count}, **bearer("t"))
+            self.assertEqual(answer.status, status, count)
+        self.assertEqual(answer.error["data"]["code"], "busy")
+
+    def test_clients_that_never_say_that_they_go_make_room_for_others(self):
+        self.serve_tokens()
+        first = self.initialize(headers=bearer("t"))
+        for _ in range(260):
+            self.initialize(headers=bearer("t"))
+        self.assertEqual(self.modern("tools/list", **bearer("t"), Berth_Session="another").status, 200)
+        answer = self.send(request(1, "tools/list"), {**first, **bearer("t")})
+        self.assertEqual(answer.status, 404)  # it begins anew
+
+    def test_a_server_has_all_descriptors_that_it_may_have(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
+        try:
+            self.serve_tokens()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        self.assertEqual(resource.prlimit(self.server.pid, resource.RLIMIT_NOFILE), (hard, hard))
 
 
 class ReadTest(BoundsBench):

@@ -5,6 +5,7 @@ import os
 import pathlib
 import pwd
 import select
+import signal
 import stat
 import subprocess
 import sys
@@ -247,11 +248,14 @@ class UnixTest(HttpBench):
 
     def post_call(self, client, tool, session=None, **arguments):
         """Its answer is there, and nobody has read it."""
+        self.post_call_alone(client, tool, session, **arguments)
+        self.assertTrue(select.select([client.socket], [], [], 20)[0])
+
+    def post_call_alone(self, client, tool, session=None, **arguments):
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
                    "params": {"name": tool, "arguments": arguments, "_meta": META}}
         headers = {"Berth-Session": session} if session else {}
         client.post(message, {**self.modern_headers("tools/call", tool), **headers})
-        self.assertTrue(select.select([client.socket], [], [], 20)[0])
 
     def test_notices_of_an_answer_that_was_closed_unread_come_with_the_next(self):
         """The kernel had taken it: only of a socket of this host it says that nobody has read it."""
@@ -285,6 +289,19 @@ class UnixTest(HttpBench):
         time.sleep(0.3)
         self.assertIsNone(self.server.poll())
         self.assertEqual(self.call("bash_exec", command="echo there").text, "there\n")
+
+    def test_a_server_that_ends_leaves_its_successor_s_socket_alone(self):
+        path = str(self.state.path / "berth.socket")
+        self.serve(auth=(), listen=path)
+        with self.connect() as client:
+            self.post_call_alone(client, "bash_exec", command="touch ~/began; sleep 30")
+            self.wait_for(lambda: self.call("bash_exec", command="cat ~/began").data["exit_code"] == 0)
+            first = self.server
+            first.send_signal(signal.SIGTERM)
+            self.wait_for(lambda: not os.path.exists(path))
+            self.serve(auth=(), listen=path)
+            first.wait(10)
+        self.assertEqual(self.modern("tools/list").status, 200)
 
     def test_a_socket_that_a_killed_server_left_is_taken_and_no_living_one(self):
         path = str(self.state.path / "berth.socket")

@@ -126,6 +126,15 @@ class BodyTest(HttpBench):
                 self.fail("60 MB were taken")
         self.assertLess(self.resident() - before, 20)
 
+    def test_a_head_with_a_body_is_answered_without_one_and_for_the_last_time(self):
+        self.serve()
+        connection = self.connect()
+        connection.send("HEAD /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}"
+                        "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        status, _ = connection.head()
+        self.assertEqual(status, 405)
+        self.assertEqual(connection.file.read(), b"")
+
     def test_chunks_are_read(self):
         with Connection(self.address) as connection:
             for _ in range(2):
