@@ -42,6 +42,7 @@ std::optional<ProcessStat> parse_process_stat(pid_t pid, std::string_view text)
     stat.pid = pid;
     stat.state = fields[0].empty() ? '?' : fields[0].front();
     stat.parent = number_at<pid_t>(fields, 1);
+    stat.group = number_at<pid_t>(fields, 2);
     stat.session = number_at<pid_t>(fields, 3);
     stat.threads = number_at<std::uint32_t>(fields, 17);
     stat.start_time = number_at<std::uint64_t>(fields, 19);

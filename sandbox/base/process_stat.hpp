@@ -12,6 +12,7 @@ namespace berth {
 struct ProcessStat {
     pid_t pid = 0;
     pid_t parent = 0;
+    pid_t group = 0;
     pid_t session = 0;
     char state = '?';
     std::uint64_t start_time = 0; ///< ticks since boot; with the pid it names a process for ever

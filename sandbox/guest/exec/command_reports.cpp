@@ -54,7 +54,7 @@ void Command::take_report(const ShimReport& report, std::string cwd)
         break;
     case ReportKind::started:
         shell_ = report.shell;
-        tree_.set_started();
+        tree_.set_started(report.shell);
         answer_started();
         break;
     case ReportKind::ended: {

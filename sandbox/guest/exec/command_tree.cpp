@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds give_up{1900};
 constexpr int max_freezes = 10;
 /// In one turn of the loop: each reads the process table.
 constexpr int looks_per_turn = 3;
-constexpr std::chrono::milliseconds shim_farewell{50};
+constexpr std::chrono::milliseconds shim_farewell{300};
 
 /// Whether a child of the guest has ended and is yet to be reaped. By waitid, which looks under the
 /// kernel's own lock: whoever is found alive has handed none of its children on.
@@ -69,6 +69,14 @@ std::vector<ProcessStat> CommandTree::living(const std::vector<ProcessStat>& all
     }
     const auto below = descendants(all, roots);
     result.insert(result.end(), below.begin(), below.end());
+    if (result.empty() && !shim_gone_ && session_ > 0) {
+        // The shim waits for something all the same. What forks and ends without a pause has a
+        // parent that is not in the table any more; its session it keeps, and while somebody is in
+        // that nobody else has its number.
+        std::ranges::copy_if(all, std::back_inserter(result), [this](const ProcessStat& process) {
+            return process.session == session_ && process.alive();
+        });
+    }
     return result;
 }
 
@@ -184,6 +192,11 @@ bool TreeStopper::pass_by_descent()
     freezes_ = 0;
     for (const auto& process : living) {
         signal_process(process, SIGKILL);
+        // One that forks and ends is gone by now, and its child is in its group: the kernel lets
+        // nobody fork out of one that it is ending. A group is of one session, and so this tree's.
+        if (tree_.session() > 0 && process.session == tree_.session() && process.group > 1) {
+            ::kill(-process.group, SIGKILL);
+        }
     }
     return false;
 }

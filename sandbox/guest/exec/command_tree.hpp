@@ -29,8 +29,15 @@ class CommandTree {
 
     [[nodiscard]] bool shim_gone() const noexcept { return shim_gone_; }
 
-    /// The shim has made the shell: from now on it forks no more.
-    void set_started() noexcept { started_ = true; }
+    /// The shim has made the shell, which leads a session of its own: from now on it forks no more.
+    void set_started(pid_t shell) noexcept
+    {
+        started_ = true;
+        session_ = shell;
+    }
+
+    /// Of the shell, and of whatever of the tree has begun none for itself; 0: not known.
+    [[nodiscard]] pid_t session() const noexcept { return session_; }
 
     [[nodiscard]] bool started() const noexcept { return started_; }
 
@@ -88,6 +95,7 @@ class CommandTree {
   private:
     pid_t shim_;
     bool started_ = false;
+    pid_t session_ = 0;
     bool shim_gone_ = false;
     bool complete_ = false;
     bool disputed_ = false;

@@ -85,7 +85,7 @@ TEST_CASE("a stop is not done while the dead shim has not been reaped: its child
     EventLoop loop;
     const Family family = start_family();
     CommandTree tree(family.shim, std::nullopt);
-    tree.set_started();
+    tree.set_started(0);
     ::kill(family.shim, SIGKILL);
     wait_until_dead(family.shim);
     const auto look = [&](bool* unread) {
@@ -97,7 +97,7 @@ TEST_CASE("a stop is not done while the dead shim has not been reaped: its child
     TreeStopper stopper(loop, tree, look, nullptr);
     for (int pass = 0; pass < 3; ++pass) {
         CHECK(!stopper.pass());
-        ::usleep(60'000); // longer than a shim is waited for that has nothing below it
+        ::usleep(400'000); // longer than a shim is waited for that has nothing below it
     }
     CHECK(read_process(family.below)->alive());
 
@@ -115,7 +115,7 @@ TEST_CASE("a shim that lives and has nothing below it: two looks and a moment ar
     const Family family = start_family();
     ::kill(family.below, SIGKILL);
     CommandTree tree(family.shim, std::nullopt);
-    tree.set_started();
+    tree.set_started(0);
     TreeStopper stopper(loop, tree, living_of(tree), nullptr);
     CHECK(stops(stopper));
     end(family);
@@ -126,7 +126,7 @@ TEST_CASE("what cannot be read is not taken for gone")
     EventLoop loop;
     const Family family = start_family();
     CommandTree tree(family.shim, std::nullopt);
-    tree.set_started();
+    tree.set_started(0);
     TreeStopper stopper(loop, tree, living_of(tree), nullptr);
     {
         const tests::DescriptorLimit limit;
