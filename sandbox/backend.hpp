@@ -241,6 +241,10 @@ class Machine {
     /// at a time of its own is kept from that. Waits for nothing.
     virtual void expect(std::chrono::milliseconds /*time*/) noexcept {}
 
+    /// From now on it is to sleep after so long without use; 0: never, as far as that can be. Of
+    /// machines whose host has them sleep. Waits for nothing.
+    virtual void rests_after(std::chrono::milliseconds /*idle*/) noexcept {}
+
     /// Whether it may sleep, with all that is in it, so that nothing but work shall be asked of its
     /// guest: that would wake it. Only of machines whose host has them sleep. Waits for nothing.
     [[nodiscard]] virtual bool may_sleep() const noexcept { return false; }

@@ -151,6 +151,7 @@ void Sandbox::sync(std::chrono::milliseconds patience) noexcept
 void Sandbox::rests_after(std::chrono::milliseconds idle) noexcept
 {
     rests_after_ = idle;
+    machine_->rests_after(idle);
 }
 
 std::optional<BootClock::time_point> Sandbox::rest_due() const noexcept

@@ -1,6 +1,7 @@
 #include "sandbox/e2b/box_machine.hpp"
 
 #include "sandbox/e2b/box_channel.hpp"
+#include "sandbox/e2b/box_request.hpp"
 #include "sandbox/e2b/retry.hpp"
 #include "sandbox/e2b/way_errors.hpp"
 #include "sandbox/protocol/opening.hpp"
@@ -71,6 +72,11 @@ class BoxMachine : public sandbox::Machine {
     }
 
     void expect(std::chrono::milliseconds time) noexcept override { box_->expect(time); }
+
+    void rests_after(std::chrono::milliseconds idle) noexcept override
+    {
+        box_->set_idle(idle_time(idle));
+    }
 
     [[nodiscard]] bool may_sleep() const noexcept override { return box_->may_sleep(); }
 

@@ -32,7 +32,12 @@ void require_no_mounts(const std::vector<sandbox::Mount>& mounts)
 
 std::chrono::milliseconds idle_time(const sandbox::MachineSpec& spec)
 {
-    return spec.idle_pause.count() > 0 ? spec.idle_pause : RunningBox::most_of_every_plan;
+    return idle_time(spec.idle_pause);
+}
+
+std::chrono::milliseconds idle_time(std::chrono::milliseconds idle_pause)
+{
+    return idle_pause.count() > 0 ? idle_pause : RunningBox::most_of_every_plan;
 }
 
 /// A longer one could be more than the plan allows, which the first call finds out.

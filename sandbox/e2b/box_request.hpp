@@ -26,6 +26,7 @@ void require_no_mounts(const std::vector<sandbox::Mount>& mounts);
 /// For how long a sandbox runs after its last use. E2B lets none run for ever: where it shall never
 /// be paused, an hour.
 [[nodiscard]] std::chrono::milliseconds idle_time(const sandbox::MachineSpec& spec);
+[[nodiscard]] std::chrono::milliseconds idle_time(std::chrono::milliseconds idle_pause);
 
 /// For how long a fresh one is given.
 [[nodiscard]] std::chrono::seconds first_limit(const sandbox::MachineSpec& spec);

@@ -121,6 +121,12 @@ std::chrono::seconds RunningBox::extend(std::chrono::seconds limit, Connected& c
     return most_of_every_plan;
 }
 
+void RunningBox::set_idle(std::chrono::milliseconds idle) noexcept
+{
+    const std::lock_guard lock(mutex_);
+    idle_ = idle;
+}
+
 void RunningBox::expect(std::chrono::milliseconds time) noexcept
 {
     constexpr std::chrono::hours longest{24}; // no plan of E2B's allows more

@@ -44,6 +44,9 @@ class RunningBox {
     /// Its envd, where it certainly runs at the moment; null: it may sleep. Asks nobody.
     [[nodiscard]] std::shared_ptr<EnvdClient> if_awake() const;
 
+    /// For how long it is to run after its last use, from the next time on that it is asked for.
+    void set_idle(std::chrono::milliseconds idle) noexcept;
+
     /// It is to run for so long from now.
     void expect(std::chrono::milliseconds time) noexcept;
 

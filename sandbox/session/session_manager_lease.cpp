@@ -222,14 +222,13 @@ void SessionManager::Implementation::make_or_find(Slot& slot, const std::shared_
     auto obtained = obtain_or_look_later(parts->keeper, wanted);
     if (obtained.sandbox != wanted.held) {
         obtained.sandbox->attend();
-        obtained.sandbox->rests_after(obtained.record.made_with
-                                          ? obtained.record.made_with->idle_pause
-                                          : parts->settings.idle_pause);
         if (!slot.unnamed) { // of which nobody else is told anything
             teller_.watch(obtained.sandbox);
         }
     }
     const auto& record = obtained.record;
+    obtained.sandbox->rests_after(record.made_with ? record.made_with->idle_pause
+                                                   : parts->settings.idle_pause);
     const bool has_seen = wanted.held || wanted.seen.generation == obtained.seen.generation;
     // One in use stays as it is until it is not: then it is replaced.
     const bool waits =

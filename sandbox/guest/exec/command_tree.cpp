@@ -27,6 +27,16 @@ bool has_ended(pid_t child, siginfo_t& info) noexcept
            info.si_pid == child;
 }
 
+/// One that forks and ends is gone by now, and its child is in its group: the kernel lets nobody
+/// fork out of one that it is ending. A group is of one session, so of `session` it is the tree's.
+void end_with_group(const ProcessStat& process, pid_t session)
+{
+    signal_process(process, SIGKILL);
+    if (session > 0 && process.session == session && process.group > 1) {
+        ::kill(-process.group, SIGKILL);
+    }
+}
+
 } // namespace
 
 bool CommandTree::may_have_orphans() const noexcept
@@ -191,12 +201,7 @@ bool TreeStopper::pass_by_descent()
     }
     freezes_ = 0;
     for (const auto& process : living) {
-        signal_process(process, SIGKILL);
-        // One that forks and ends is gone by now, and its child is in its group: the kernel lets
-        // nobody fork out of one that it is ending. A group is of one session, and so this tree's.
-        if (tree_.session() > 0 && process.session == tree_.session() && process.group > 1) {
-            ::kill(-process.group, SIGKILL);
-        }
+        end_with_group(process, tree_.session());
     }
     return false;
 }

@@ -114,6 +114,25 @@ class KilledServersOnE2bTest(Differing):
                 self.command_line("sessions", "kill", "work", "--purge")
                 self.berth = self.start("--session", "work")
 
+    def test_a_time_of_rest_that_is_changed_is_in_force(self):
+        config = self.state.path / "berth.toml"
+        config.write_text('[session]\nidle_pause = "10min"\n')
+        self.berth.close()
+        self.berth = self.start("--session", "work", "--config", str(config))
+        self.output("true")
+        (box,) = e2b.boxes()
+        config.write_text('[session]\nidle_pause = "3s"\n')
+
+        def is_taken():
+            self.output("true")
+            return self.call("session_info").data["pause"]["pauses_in_ms"] <= 3000
+        self.wait_until(is_taken, 10, "it is taken")
+        self.wait_until(lambda: box in e2b.emulator().books()["paused"], 15, "it sleeps")
+        config.write_text('[session]\nidle_pause = "10min"\n')
+        self.wait_until(lambda: not is_taken(), 10, "it is taken")
+        time.sleep(6)
+        self.assertIn(box, e2b.emulator().books()["running"])
+
     def test_a_job_that_begins_while_another_server_has_it_sleep_goes_on(self):
         ticking = "while :; do date +%s%N >next; mv next tick; sleep 0.05; done"
         self.berth.close()
