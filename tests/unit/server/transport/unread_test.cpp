@@ -176,10 +176,10 @@ TEST_CASE("what waits when its reader is given up is lost, and nothing else")
 
 TEST_CASE("the oldest that is one too many is lost at once")
 {
+    std::size_t lost = Unread::most;
     const auto ends = make(/*socket=*/false);
     Unread unread(ends.write.get());
     write(unread, ends, "12345");
-    std::size_t lost = Unread::most;
     for (std::size_t i = 0; i <= Unread::most; ++i) {
         unread.when_read([] {}, [&lost, i] { lost = i; });
     }
