@@ -2,6 +2,7 @@
 
 #include "sandbox/base/random.hpp"
 #include "sandbox/e2b/account.hpp"
+#include "sandbox/e2b/api_client.hpp"
 #include "sandbox/e2b/box_request.hpp"
 
 namespace berth::e2b {
