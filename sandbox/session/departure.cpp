@@ -28,7 +28,8 @@ std::optional<std::uint32_t> leave(sandbox::Sandbox& sandbox, const Deadline& de
             if (error.is_of_gone()) {
                 throw;
             }
-        } catch (const sandbox::Unanswered&) { // to say it again changes nothing
+        } catch (const sandbox::Unanswered&) { // NOLINT(bugprone-empty-catch): to say it again
+            // changes nothing
         }
         if (deadline.expired()) {
             break;
