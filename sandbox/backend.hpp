@@ -4,6 +4,7 @@
 #include "sandbox/channel.hpp"
 #include "sandbox/protocol/on_disconnect.hpp"
 #include "sandbox/protocol/parting.hpp"
+#include "sandbox/right.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -123,7 +124,7 @@ struct MachineSpec {
     int lock = -1;
     /// Throws Error(busy) where another server may make the session's machine by now, so that
     /// nothing of that one's is touched; empty: nobody does. Called in create() and adopt() alone.
-    std::function<void()> require_right{};
+    Right require_right{};
     /// An unnamed session ends with its server: the guest holds the read end of a pipe whose write
     /// end only this server has.
     bool ends_with_server = false;
@@ -131,12 +132,7 @@ struct MachineSpec {
     std::chrono::milliseconds idle_pause{0}; ///< and pauses after so long without call and job
     protocol::OnDisconnect on_disconnect = protocol::OnDisconnect::idle;
 
-    void check_right() const
-    {
-        if (require_right) {
-            require_right();
-        }
-    }
+    void check_right() const { require(require_right); }
 };
 
 /// What must be remembered to find a machine again, in any process. Written to the registry.
@@ -285,9 +281,6 @@ struct FoundMachine {
     std::chrono::seconds slept{0}; ///< for how long nobody has used it
 };
 
-/// Throws where another server may have made the session's machine by now. Empty: nobody does.
-using Right = std::function<void()>;
-
 /// A kind of machine. Thread-safe.
 class Backend {
   public:
@@ -344,9 +337,7 @@ class Backend {
     /// each thing that is done to the machine, and before that is done again.
     virtual void destroy_while(const MachineRecord& record, bool purge, const Right& may)
     {
-        if (may) {
-            may();
-        }
+        require(may);
         destroy(record, purge);
     }
 

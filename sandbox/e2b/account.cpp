@@ -1,8 +1,8 @@
 #include "sandbox/e2b/account.hpp"
 
+#include "sandbox/base/hex.hpp"
 #include "sandbox/base/sha256.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -13,9 +13,7 @@ constexpr std::size_t digits = 16;
 
 bool is_account(const std::string& text)
 {
-    return text.size() == digits && std::ranges::all_of(text, [](char c) {
-               return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-           });
+    return text.size() == digits && text.find_first_not_of(small_hex_digits) == std::string::npos;
 }
 
 } // namespace

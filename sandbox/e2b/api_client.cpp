@@ -263,9 +263,7 @@ HttpReply ApiClient::send(const Call& call, const Deadline& deadline, const std:
     unsigned breaks = 0;
     for (;;) {
         std::optional<HttpReply> reply;
-        if (call.may) {
-            call.may();
-        }
+        sandbox::require(call.may);
         try {
             reply = send_once(call, bound.deadline, bound.stop);
         } catch (const HttpFailure& failure) {

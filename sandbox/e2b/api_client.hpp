@@ -8,6 +8,7 @@
 #include "sandbox/e2b/retry.hpp"
 #include "sandbox/e2b/settings.hpp"
 #include "sandbox/e2b/status_error.hpp"
+#include "sandbox/right.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -56,9 +57,8 @@ class ApiClient {
     [[nodiscard]] Connected connect(const std::string& id, std::chrono::seconds timeout,
                                     const Deadline& deadline, const std::stop_token& stop = {});
 
-    /// `may`, of this and what follows: throws where the sandbox may be another's by now. Asked
-    /// before each attempt: they may take minutes.
-    using Right = std::function<void()>;
+    /// `may`, of this and what follows, is asked before each attempt: they may take minutes.
+    using Right = sandbox::Right;
 
     /// False: it was paused already; also where an earlier attempt, of which no answer came, has
     /// done it. E2B refuses a second pause (409) and leaves the sandbox as it is.

@@ -1,5 +1,6 @@
 #include "sandbox/e2b/box_machine.hpp"
 
+#include "sandbox/base/hex.hpp"
 #include "sandbox/e2b/box_channel.hpp"
 #include "sandbox/e2b/box_request.hpp"
 #include "sandbox/e2b/retry.hpp"
@@ -284,7 +285,7 @@ std::string value_of(const sandbox::MachineRecord& record, const char* key)
 std::string guest_path_of(const sandbox::MachineRecord& record)
 {
     const auto hash = value_of(record, record_keys::guest);
-    if (hash.empty() || hash.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    if (hash.empty() || hash.find_first_not_of(small_hex_digits) != std::string::npos) {
         throw Error(ErrorCode::backend_error,
                     "the record of the sandbox " + record.id +
                         " names a program as its guest that cannot be one; nothing was run there",

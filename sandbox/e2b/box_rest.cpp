@@ -17,9 +17,7 @@ void put_to_rest(const std::shared_ptr<Link>& link, const BoxHome& home, const B
     if (home.number.empty() && !has_proof(*envd, home.proof, deadline)) {
         throw no_longer_ours(home);
     }
-    if (may) {
-        may(); // what runs there may be another's since it was looked for
-    }
+    sandbox::require(may); // what runs there may be another's since it was looked for
     static_cast<void>(is_ended(*envd, deadline, may)); // else it stops with the pause
     try {
         static_cast<void>(link->api.pause(home.id, deadline, {}, may));

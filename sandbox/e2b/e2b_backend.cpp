@@ -1,6 +1,5 @@
 #include "sandbox/e2b/e2b_backend.hpp"
 
-#include "sandbox/e2b/account.hpp"
 #include "sandbox/e2b/box_home.hpp"
 #include "sandbox/e2b/box_machine.hpp"
 #include "sandbox/e2b/box_network.hpp"
@@ -330,8 +329,7 @@ void E2bBackend::destroy_while(const MachineRecord& record, bool purge, const sa
     const bool made_here = home && home->number == record.generation;
     if (!record.generation.empty() && !made_here) { // a creation that was interrupted
         if (!kill_all_of(link()->api, record.generation, api_time, may)) {
-            link()->accounts.require_word_on("the sandbox that was being made",
-                                             account_in(record.generation));
+            require_word_on_number(*link(), record.generation);
         }
     }
     if (home && !home->number.empty()) {
@@ -376,7 +374,7 @@ bool E2bBackend::is_gone(const MachineRecord& record)
              .empty()) {
         return false;
     }
-    link()->accounts.require_word_on("the sandbox that was being made", account_in(number));
+    require_word_on_number(*link(), number);
     return true;
 }
 

@@ -1,6 +1,7 @@
 #include "sandbox/e2b/guest_install.hpp"
 
 #include "sandbox/base/base64.hpp"
+#include "sandbox/base/hex.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/sha256.hpp"
 #include "sandbox/base/syscalls.hpp"
@@ -99,12 +100,10 @@ Done run_once(EnvdClient& envd, const std::string& script, const Deadline& deadl
 
 /// `may`: see ApiClient.
 Done run_as_root(EnvdClient& envd, const std::string& script, const Deadline& deadline,
-                 const std::function<void()>& may = {})
+                 const sandbox::Right& may = {})
 {
     return until_it_arrives(deadline, [&] {
-        if (may) {
-            may();
-        }
+        sandbox::require(may);
         return run_once(envd, script, deadline);
     });
 }
@@ -183,7 +182,7 @@ GuestProgram find_guest_program(const std::string& path)
     return {.path = path, .hash = hash.finish()};
 }
 
-bool end_guest(EnvdClient& envd, const Deadline& deadline, const std::function<void()>& may)
+bool end_guest(EnvdClient& envd, const Deadline& deadline, const sandbox::Right& may)
 {
     // Whichever is there: who made the machine may have had another release.
     // And what it has written goes to the disk, as long as its guest would be given for it.
@@ -193,7 +192,7 @@ bool end_guest(EnvdClient& envd, const Deadline& deadline, const std::function<v
     return run_as_root(envd, script, deadline, may).status == 0;
 }
 
-bool is_ended(EnvdClient& envd, const Deadline& deadline, const std::function<void()>& may)
+bool is_ended(EnvdClient& envd, const Deadline& deadline, const sandbox::Right& may)
 {
     try {
         return end_guest(envd, deadline, may);
@@ -221,7 +220,7 @@ bool has_proof(EnvdClient& envd, const std::string& proof, const Deadline& deadl
 {
     const auto script = std::string("[ \"$(cat ") + proof_path + ")\" = '" + proof + "' ]";
     // From shared books, so another's word: nothing of it is the shell's.
-    return proof.find_first_not_of("0123456789abcdef") == std::string::npos &&
+    return proof.find_first_not_of(small_hex_digits) == std::string::npos &&
            run_as_root(envd, script, deadline).status == 0;
 }
 
@@ -239,7 +238,7 @@ void require_kept(EnvdClient& envd, const std::string& guest,
 
 void install_guest(EnvdClient& envd, const GuestProgram& program,
                    const protocol::GuestConfig& config, const std::vector<std::string>& forbidden,
-                   const Deadline& deadline, const std::function<void()>& may)
+                   const Deadline& deadline, const sandbox::Right& may)
 {
     const auto start = [&](const std::string& arrived) {
         may(); // what was sent before may have taken long

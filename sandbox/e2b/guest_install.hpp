@@ -3,6 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/e2b/envd_client.hpp"
 #include "sandbox/protocol/guest_config.hpp"
+#include "sandbox/right.hpp"
 
 #include <functional>
 #include <string>
@@ -28,7 +29,7 @@ struct GuestProgram {
 void install_guest(
     EnvdClient& envd, const GuestProgram& program, const protocol::GuestConfig& config,
     const std::vector<std::string>& forbidden, const Deadline& deadline,
-    const std::function<void()>& may = [] {});
+    const sandbox::Right& may = [] {});
 
 /// The same question in one that has the guest's program already, at that path; one of a release
 /// that does not know it proves nothing. Throws NotKept, and what EnvdClient throws.
@@ -38,9 +39,9 @@ void require_kept(EnvdClient& envd, const std::string& guest,
 /// Ends the guest that is there and all that it and those before it run, and has what they have
 /// written go to the disk; `may`: see ApiClient. False: none of the guests' programs in the sandbox
 /// could do it.
-bool end_guest(EnvdClient& envd, const Deadline& deadline, const std::function<void()>& may = {});
+bool end_guest(EnvdClient& envd, const Deadline& deadline, const sandbox::Right& may = {});
 /// The same; false also where whatever is there does not answer, or `may` has thrown.
-bool is_ended(EnvdClient& envd, const Deadline& deadline, const std::function<void()>& may = {});
+bool is_ended(EnvdClient& envd, const Deadline& deadline, const sandbox::Right& may = {});
 
 /// Leaves in a sandbox what tells later that it was taken over (BoxHome::proof), for root alone.
 /// Throws Error(sandbox_unavailable) with what the sandbox said.

@@ -31,6 +31,12 @@ struct Link {
     Accounts accounts;
 };
 
+/// Nobody was shown of a machine's number: throws as Accounts::require_word_on().
+inline void require_word_on_number(const Link& link, const std::string& number)
+{
+    link.accounts.require_word_on("the sandbox that was being made", account_in(number));
+}
+
 /// As E2B's variables say, and those of proxies and certificates; `same_account`: as Accounts takes
 /// them. Throws as read_settings() and ProxyRules::read().
 [[nodiscard]] std::shared_ptr<Link> make_link(const Variables& variables, EnvdTimes times,

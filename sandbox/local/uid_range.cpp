@@ -157,30 +157,6 @@ std::optional<unsigned> owner_in(int folder)
     return std::nullopt;
 }
 
-/// The uid that the session has; nothing where it has none, or nobody can tell which. Its notes are
-/// younger on the disk than its files may be: after a power loss the files say whose they are. None
-/// of them can be given to another uid from inside. `in_range`: whether a uid can be a session's.
-template <class InRange>
-std::optional<unsigned> uid_of(int state, const std::string& name, const InRange& in_range)
-{
-    const auto text = read_record(state, name);
-    const auto recorded = parse(text);
-    if (recorded && claimant_of(state, *recorded) == name) {
-        return recorded;
-    }
-    if (const auto claimed = text == garbage ? claims_of(state, name) : std::vector<unsigned>();
-        claimed.size() == 1) {
-        return claimed.front(); // and its home's: the damaged file is written anew
-    }
-    const auto folder = folder_of(state, name);
-    const auto owner = folder.fd ? owner_in(folder.fd.get()) : std::nullopt;
-    if (!owner || !in_range(*owner)) {
-        return std::nullopt;
-    }
-    const auto claimant = claimant_of(state, *owner);
-    return claimant.empty() || claimant == name ? owner : std::nullopt;
-}
-
 /// Whether a session has files of that uid, of whose claim nothing is left. Reads all of them.
 bool has_files(int state, unsigned uid)
 {
@@ -331,13 +307,34 @@ bool UidRange::is_taken(unsigned uid) const
     }
     // A folder whose file is damaged may have files of that uid.
     const auto recorded = read_record(state_, owner);
-    return recorded == garbage || parse(recorded) == uid || uid_of(owner) == uid;
+    if (recorded == garbage || parse(recorded) == uid) {
+        return true;
+    }
+    const auto own = uid_of(owner);
+    return own && own->uid == uid;
 }
 
-std::optional<unsigned> UidRange::uid_of(const std::string& name) const
+/// Nothing where it has none, or nobody can tell which. Its notes are younger on the disk than its
+/// files may be: after a power loss the files say whose they are. None of them can be given to
+/// another uid from inside.
+std::optional<UidRange::Own> UidRange::uid_of(const std::string& name) const
 {
-    return local::uid_of(state_, name,
-                         [this](unsigned uid) { return uid >= base_ && uid - base_ < count_; });
+    const auto text = read_record(state_, name);
+    const auto recorded = parse(text);
+    if (recorded && claimant_of(state_, *recorded) == name) {
+        return Own{.uid = *recorded, .is_written = true};
+    }
+    if (const auto claimed = text == garbage ? claims_of(state_, name) : std::vector<unsigned>();
+        claimed.size() == 1) {
+        return Own{.uid = claimed.front()}; // and its home's: the damaged file is written anew
+    }
+    const auto folder = folder_of(state_, name);
+    const auto owner = folder.fd ? owner_in(folder.fd.get()) : std::nullopt;
+    if (!owner || *owner < base_ || *owner - base_ >= count_) {
+        return std::nullopt;
+    }
+    const auto claimant = claimant_of(state_, *owner);
+    return claimant.empty() || claimant == name ? std::optional(Own{.uid = *owner}) : std::nullopt;
 }
 
 UidRange::Claim UidRange::choose(const std::string& name) const
@@ -345,11 +342,11 @@ UidRange::Claim UidRange::choose(const std::string& name) const
     Claim claim{.uid = 0, .name = name, .lock = lock_uids(state_, patience_), .state = state_};
     unsigned offset = next_offset(claim.lock);
     if (const auto own = uid_of(name)) {
-        claim.uid = *own;
+        claim.uid = own->uid;
         claim.next = offset;
         claim.fresh = false;
-        if (parse(read_record(state_, name)) == own && claimant_of(state_, *own) == name) {
-            claim.lock.reset(); // it is written
+        if (own->is_written) {
+            claim.lock.reset();
         }
         return claim;
     }
@@ -390,8 +387,8 @@ void UidRange::hand_over(const std::string& from, const std::string& to,
                          const std::function<void()>& move) const
 {
     const UniqueFd lock = lock_uids(state_, patience_);
-    const auto uid = uid_of(from);
-    if (!uid) {
+    const auto own = uid_of(from);
+    if (!own) {
         throw Error(ErrorCode::backend_error,
                     "the host uid of the session's home is not known: sessions/" + from + '/' +
                         record_name,
@@ -401,7 +398,7 @@ void UidRange::hand_over(const std::string& from, const std::string& to,
     write_file_atomically(state_, handover_name, from + '\n' + to + '\n', 0600, /*sync=*/true);
     try {
         write_file_atomically(require_folder_of(state_, to).get(), record_name,
-                              std::to_string(*uid), 0600, /*sync=*/true);
+                              std::to_string(own->uid), 0600, /*sync=*/true);
         move();
     } catch (...) {
         settle_handover(state_, from, to);

@@ -64,8 +64,14 @@ class UidRange {
     static void clear_up(int state) noexcept;
 
   private:
+    /// The uid that a session has, whose notes may say so.
+    struct Own {
+        unsigned uid = 0;
+        bool is_written = false;
+    };
+
     [[nodiscard]] bool is_taken(unsigned uid) const;
-    [[nodiscard]] std::optional<unsigned> uid_of(const std::string& name) const;
+    [[nodiscard]] std::optional<Own> uid_of(const std::string& name) const;
 
     int state_;
     unsigned base_;

@@ -101,16 +101,20 @@ bool MachineKeeper::take_end_kept_here(const std::string& key, Record& record) c
 }
 
 /// Without the home it is what a purge that was cut off has left.
+std::optional<Record> MachineKeeper::copy_with_home(const std::string& key) const
+{
+    return are_books_elsewhere() && !backend_.find_home(key).empty() ? copy_of(key) : std::nullopt;
+}
+
 bool MachineKeeper::has_copy(const std::string& key) const
 {
-    return are_books_elsewhere() && !backend_.find_home(key).empty() && copy_of(key);
+    return copy_with_home(key).has_value();
 }
 
 /// Under lock(), of a key that has no record, or an old one. One whose machine is gone comes back
 /// too: it has what nobody was told of that one's commands, or where its guest noted that.
-std::optional<Record> MachineKeeper::restored(const std::string& key)
+std::optional<Record> MachineKeeper::put_back(const std::string& key, std::optional<Record> record)
 {
-    auto record = has_copy(key) ? copy_of(key) : std::nullopt;
     if (!record) {
         return std::nullopt;
     }
@@ -128,11 +132,10 @@ std::optional<Record> MachineKeeper::restored(const std::string& key)
 std::optional<Record> MachineKeeper::kept_later(const Record& record) const
 {
     const auto key = record.machine.data.find("key_hash");
-    if (key == record.machine.data.end() || !is_ours(record) || !is_old(key->second, record) ||
-        !has_copy(key->second)) {
+    if (key == record.machine.data.end() || !is_ours(record) || !is_old(key->second, record)) {
         return std::nullopt;
     }
-    auto kept = copy_of(key->second);
+    auto kept = copy_with_home(key->second);
     const auto which = [](const Record& of) { return std::pair(of.created, of.epoch); };
     return kept && which(*kept) > which(record) ? std::move(kept) : std::nullopt;
 }
@@ -142,7 +145,7 @@ std::optional<Record> MachineKeeper::kept_later(const Record& record) const
 /// be told to nobody.
 Record MachineKeeper::latest(const std::string& key, Record record)
 {
-    auto kept = kept_later(record) ? restored(key) : std::nullopt;
+    auto kept = put_back(key, kept_later(record));
     if (kept && has_no_machine(*kept)) { // since when is not for one of the two to say
         begin_keeping(key, *kept);
         registry_.put(key, *kept);
@@ -170,7 +173,7 @@ bool MachineKeeper::restore(const std::string& key)
         return false;
     }
     const auto lock = this->lock(key, Deadline::after({}));
-    return !registry_.find(key) && restored(key).has_value();
+    return !registry_.find(key) && put_back(key, copy_with_home(key)).has_value();
 }
 
 /// Only the server of an unnamed session leaves that claim beside the home; but a copy, of

@@ -195,7 +195,7 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
         require_adopted(*record);
         record = latest(wanted.key, *std::move(record));
     } else {
-        record = restored(wanted.key);
+        record = put_back(wanted.key, copy_with_home(wanted.key));
     }
     if (record) {
         require_same_backend(*record);

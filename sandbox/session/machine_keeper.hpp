@@ -334,7 +334,9 @@ class MachineKeeper {
     [[nodiscard]] Untold take_untold(const std::string& key, bool knows, const Untold& taken,
                                      Told& told, bool& others_tell);
     void take_untold(const Wanted& wanted, const Record& record, bool knows, Obtained& obtained);
-    [[nodiscard]] std::optional<Record> restored(const std::string& key);
+    [[nodiscard]] std::optional<Record> copy_with_home(const std::string& key) const;
+    [[nodiscard]] std::optional<Record> put_back(const std::string& key,
+                                                 std::optional<Record> record);
     [[nodiscard]] std::optional<Record> kept_later(const Record& record) const;
     [[nodiscard]] Record latest(const std::string& key, Record record);
     [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;

@@ -55,9 +55,9 @@ class Endpoint final : public transport::HttpHandler {
     [[nodiscard]] transport::HttpAnswer initialize(rpc::Message message, Asked& asked);
     [[nodiscard]] transport::HttpAnswer batch(nlohmann::json&& messages, Asked& asked);
     [[nodiscard]] std::shared_ptr<LegacySession> session_of(const Asked& asked);
-    /// Throws Error that its caller may read.
     [[nodiscard]] std::shared_ptr<Tenant> tenant_or_room(const Caller& caller,
                                                          const std::string& name);
+    /// Throws Error that its caller may read.
     [[nodiscard]] std::shared_ptr<Tenant> tenant_of(const Caller& caller, const std::string& name);
     [[nodiscard]] transport::HttpAdmission admit_caller(const transport::HttpHead& head,
                                                         const transport::HttpSocket& socket);

@@ -128,21 +128,37 @@ TEST_CASE("a session whose uid file is damaged keeps its uid until it is release
     }
 }
 
+namespace {
+
+/// Sessions with homes, of which root's have uids; nothing for others.
+struct Homes {
+    const TemporaryTree state;
+    const UniqueFd fd{::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    UidRange range{fd.get(), 5000, 4};
+
+    void add(const std::string& name) const { state.add_directory("sessions/" + name); }
+
+    void give_home(const std::string& name, unsigned uid) const
+    {
+        state.add_directory("sessions/" + name + "/home");
+        REQUIRE(::chown((state.path() + "/sessions/" + name + "/home").c_str(), uid, uid) == 0);
+    }
+};
+
+} // namespace
+
 TEST_CASE("a power loss that leaves nothing of the notes leaves each session the uid of its files")
 {
     if (::geteuid() != 0) {
         return; // only root has a range
     }
-    const TemporaryTree state;
-    const UniqueFd fd(::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    UidRange range(fd.get(), 5000, 4);
-    for (const std::string name : {"a", "b", "new"}) {
-        state.add_directory("sessions/" + name);
+    const Homes homes;
+    const auto& [state, fd, range] = homes;
+    for (const char* name : {"a", "b", "new"}) {
+        homes.add(name);
     }
-    for (const std::string name : {"a", "b"}) {
-        const auto uid = range.claim(name);
-        state.add_directory("sessions/" + name + "/home");
-        REQUIRE(::chown((state.path() + "/sessions/" + name + "/home").c_str(), uid, uid) == 0);
+    for (const char* name : {"a", "b"}) {
+        homes.give_home(name, range.claim(name));
     }
     std::string left; // of each file
     bool claims = true;
@@ -188,15 +204,12 @@ TEST_CASE("a session whose own note is missing has the uid of its files, if nobo
     if (::geteuid() != 0) {
         return; // only root has a range
     }
-    const TemporaryTree state;
-    const UniqueFd fd(::open(state.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    UidRange range(fd.get(), 5000, 4);
-    for (const std::string name : {"a", "new"}) {
-        state.add_directory("sessions/" + name);
-    }
+    const Homes homes;
+    const auto& [state, fd, range] = homes;
+    homes.add("a");
+    homes.add("new");
     REQUIRE(range.claim("a") == 5000);
-    state.add_directory("sessions/a/home");
-    REQUIRE(::chown((state.path() + "/sessions/a/home").c_str(), 5000, 5000) == 0);
+    homes.give_home("a", 5000);
     std::filesystem::remove(state.path() + "/sessions/a/uid");
     state.add("uids/lock", "");
     CHECK(range.claim("new") == 5001);
@@ -212,7 +225,7 @@ TEST_CASE("a session whose own note is missing has the uid of its files, if nobo
     }
     SUBCASE("one that is out of the range is nobody's")
     {
-        REQUIRE(::chown((state.path() + "/sessions/a/home").c_str(), 4999, 4999) == 0);
+        homes.give_home("a", 4999);
         CHECK(range.claim("a") >= 5000);
     }
 }

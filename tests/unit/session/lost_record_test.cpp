@@ -50,6 +50,18 @@ struct Fixture : tests::ManagerFixture {
         token = told_token();
     }
 
+    /// Its guest has noted what nobody was told of.
+    void end_with_words() const
+    {
+        end_machine(work);
+        backend->noted = protocol::Parting::left;
+        protocol::InfoReply words;
+        words.ended.emplace_back().command = "make";
+        words.ended.back().expected = true;
+        words.ended.back().exit_code = 7;
+        backend->words = protocol::encode(words);
+    }
+
     [[nodiscard]] std::string told_token() const
     {
         return redis.say({"HGET", redis_keys::record(key_hash(work)), "token"}).text;
@@ -166,13 +178,7 @@ TEST_SUITE("session/lost_record")
     TEST_CASE_FIXTURE(Fixture, "outcomes of a machine that was ended outlive the books' data")
     {
         make_one();
-        end_machine(work);
-        backend->noted = protocol::Parting::left;
-        protocol::InfoReply words;
-        words.ended.emplace_back().command = "make";
-        words.ended.back().expected = true;
-        words.ended.back().exit_code = 7;
-        backend->words = protocol::encode(words);
+        end_with_words();
         SUBCASE("which the books had already")
         {
             CHECK(collect().cleared == 1);
@@ -219,13 +225,7 @@ TEST_SUITE("session/lost_record")
         }
         SUBCASE("it has died, and with it what nobody was told of")
         {
-            end_machine(work);
-            backend->noted = protocol::Parting::left;
-            protocol::InfoReply words;
-            words.ended.emplace_back().command = "make";
-            words.ended.back().expected = true;
-            words.ended.back().exit_code = 7;
-            backend->words = protocol::encode(words);
+            end_with_words();
             SUBCASE("which the books had already")
             {
                 CHECK(collect().cleared == 1);
@@ -305,13 +305,7 @@ TEST_SUITE("session/lost_record")
                                "after all outlive the books' data")
     {
         make_one();
-        end_machine(work);
-        backend->noted = protocol::Parting::left;
-        protocol::InfoReply words;
-        words.ended.emplace_back().command = "make";
-        words.ended.back().expected = true;
-        words.ended.back().exit_code = 7;
-        backend->words = protocol::encode(words);
+        end_with_words();
         backend->before_move = [] { throw Error(ErrorCode::backend_error, "the disk is full"); };
         const session::SessionId kept{"ann", "kept", {}};
         CHECK_THROWS_AS((void)start()->adopt(key_hash(work), {.to = kept,
