@@ -147,8 +147,11 @@ bool asks_for_newline(std::string_view pattern)
 
 bool tells_text_from_lines(std::string_view pattern)
 {
-    if (pattern.find("\\A") != npos || pattern.find("\\z") != npos) {
-        return true;
+    // RE2's \C takes newlines also where none may be matched.
+    for (const std::string_view escape : {"\\A", "\\z", "\\C"}) {
+        if (pattern.find(escape) != npos) {
+            return true;
+        }
     }
     for (std::size_t at = pattern.find("(?"); at != npos; at = pattern.find("(?", at + 2)) {
         std::string_view flags = pattern.substr(at + 2);

@@ -13,8 +13,9 @@ namespace berth::guest::search {
 /// `[^\n]`.
 [[nodiscard]] bool asks_for_newline(std::string_view pattern);
 
-/// Whether `pattern` tells the ends of the text from those of its lines, with \A, \z or (?-m): what
-/// is searched by lines has to be given to RE2 line by line. May say so of one that does not.
+/// Whether `pattern` tells the ends of the text from those of its lines, with \A, \z or (?-m), or
+/// goes beyond them, with \C: what is searched by lines has to be given to RE2 line by line. May
+/// say so of one that does not.
 [[nodiscard]] bool tells_text_from_lines(std::string_view pattern);
 
 } // namespace berth::guest::search

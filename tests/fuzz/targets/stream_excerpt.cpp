@@ -44,6 +44,17 @@ void check_shown(const berth::protocol::StreamOutput& stream, std::string_view t
             "what is shown is UTF-8");
 }
 
+/// Whether there is a last line without its end of which nothing is kept: sequences alone.
+bool ends_in_sequences(std::string_view text)
+{
+    const auto last = text.substr(text.rfind('\n') + 1);
+    berth::protocol::FoldedText folded(last.size(), 0);
+    folded.add(last);
+    berth::protocol::StreamOutput shown;
+    folded.put_into(shown);
+    return !last.empty() && shown.head.empty();
+}
+
 } // namespace
 
 BERTH_FUZZ_TARGET(stream_excerpt)
@@ -69,7 +80,8 @@ BERTH_FUZZ_TARGET(stream_excerpt)
 
     berth::protocol::StreamOutput bar;
     folded.put_into(bar);
-    require(bar.total_bytes == text.size() && bar.total_lines == stream.total_lines, "totals");
+    const auto lines = stream.total_lines - (ends_in_sequences(text) ? 1 : 0);
+    require(bar.total_bytes == text.size() && bar.total_lines == lines, "totals");
     check_shown(bar, text, numbers);
 
     berth::protocol::FoldedText at_once(head_limit, tail_limit);

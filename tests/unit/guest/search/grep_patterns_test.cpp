@@ -37,6 +37,14 @@ TEST_CASE("grep: the ends of the text are those of each line")
     }
 }
 
+TEST_CASE("grep: any byte of a line is not the end of the one before")
+{
+    const SearchTree tree;
+    tree.write("f", "foo bar\nfoo\nbar\n");
+    CHECK(tree.grep({.pattern = "\\Cbar"}).total_matches == 1);
+    CHECK(tree.grep({.pattern = "\\Cbar", .multiline = true}).total_matches == 3);
+}
+
 TEST_CASE("grep: a bad pattern names what is unsupported")
 {
     const SearchTree tree;
