@@ -30,13 +30,21 @@ constexpr std::chrono::seconds impatience{10};
     throw Error(ErrorCode::invalid_argument, "the audit log " + path + ' ' + why, hint);
 }
 
+/// To be read too (`is_torn`), where it may be: a policy may let this server append alone.
+UniqueFd open_named(const std::string& path)
+{
+    constexpr int how = O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    UniqueFd file(::open(path.c_str(), O_RDWR | how, 0600));
+    return file || (errno != EACCES && errno != EPERM)
+               ? std::move(file)
+               : UniqueFd(::open(path.c_str(), O_WRONLY | how, 0600));
+}
+
 /// Whoever else can write it can say what was never done, and whoever puts a FIFO there holds up
 /// every call.
 UniqueFd open_log(const std::string& path)
 {
-    UniqueFd file(::open(
-        path.c_str(),
-        O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
+    UniqueFd file = open_named(path);
     if (!file) {
         refuse_file(path, "cannot be opened: " + std::generic_category().message(errno),
                     "Name a file, no link, in a folder that this server may write to.");
@@ -52,6 +60,16 @@ UniqueFd open_log(const std::string& path)
         refuse_file(path, "may be written to by others than its owner", "chmod go-w " + path);
     }
     return file;
+}
+
+/// A machine that lost its power has left a line without its end, with which the next would be one
+/// that no reader can take apart.
+bool is_torn(int file)
+{
+    struct stat status{};
+    char last = '\n';
+    return ::fstat(file, &status) == 0 && status.st_size > 0 &&
+           ::pread(file, &last, 1, status.st_size - 1) == 1 && last != '\n';
 }
 
 /// Writes it whole; else what was written of it is taken back, as far as nobody can have written
@@ -111,6 +129,9 @@ void AuditFile::append(std::string_view line)
     const std::lock_guard lock(mutex_);
     follow();
     const bool locked = take_lock();
+    if (locked && is_torn(file_.get())) {
+        whole.insert(whole.begin(), '\n');
+    }
     try {
         write_line(file_.get(), whole, locked);
     } catch (...) {

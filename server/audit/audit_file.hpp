@@ -11,7 +11,7 @@ namespace berth::server {
 
 /// A file that several servers append whole lines to, made with mode 0600. One that was moved away
 /// or removed (logrotate) is made anew with the next line; one that was cut (copytruncate) is gone
-/// on with. Thread-safe.
+/// on with, also in the middle of a line: the next one begins on its own. Thread-safe.
 class AuditFile {
   public:
     /// Throws Error(invalid_argument): it cannot be opened, is no ordinary file, is somebody

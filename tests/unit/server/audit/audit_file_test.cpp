@@ -82,6 +82,16 @@ TEST_CASE_FIXTURE(AuditFileBench,
     CHECK(content(path) == "four\n");
 }
 
+TEST_CASE_FIXTURE(AuditFileBench, "a line that lost its end leaves the next one whole")
+{
+    AuditFile file(path);
+    file.append("one");
+    std::ofstream(path, std::ios::app) << R"({"tool":"ba)";
+    file.append("two");
+    file.append("three");
+    CHECK(content(path) == "one\n{\"tool\":\"ba\ntwo\nthree\n");
+}
+
 TEST_CASE_FIXTURE(AuditFileBench, "lines of many threads and files of one name do not mix")
 {
     constexpr int lines = 200;
