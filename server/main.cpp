@@ -15,12 +15,15 @@
 #include "sandbox/session/installation.hpp"
 #include "server/app.hpp"
 #include "server/installation.hpp"
+#include "server/options/mount_roots.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -72,6 +75,19 @@ void check_filter(const Options& options)
     check("filter.deny", {.allow = rules.allow, .deny = rules.deny, .inner = {}});
 }
 
+/// Without the folder of a session that is made with its first machine, where it is not there yet.
+std::vector<berth::sandbox::Mount> mounts_by_now(const berth::session::Settings& sessions)
+{
+    auto mounts = sessions.mounts;
+    std::erase_if(mounts, [&](const berth::sandbox::Mount& mount) {
+        std::error_code unknown;
+        return sessions.make_workspace && mount.target == berth::server::workspace_target &&
+               std::filesystem::symlink_status(mount.source, unknown).type() ==
+                   std::filesystem::file_type::not_found;
+    });
+    return mounts;
+}
+
 /// At the start, and when the settings have changed: else the first call would be the first to say
 /// so.
 void check_places(const Options& options)
@@ -101,7 +117,7 @@ void check_places(const Options& options)
         });
     }
     check_setting(options, "mount", [&] {
-        (void)berth::local::checked_mounts(sessions.mounts, own, shown, gives_own_uids());
+        (void)berth::local::checked_mounts(mounts_by_now(sessions), own, shown, gives_own_uids());
     });
 }
 

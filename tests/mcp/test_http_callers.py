@@ -161,6 +161,29 @@ class TokenTest(HttpBench):
         self.call("bash_exec", command="true", **self.of("berth_alice", Berth_Session="real"))
         self.assertEqual([folder.name for folder in (roots / "alice").iterdir()], ["real"])
 
+    def test_a_session_has_its_folder_made_with_its_first_machine(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        roots = pathlib.Path(folder.name).resolve()
+        def settings(below):
+            return (f'allowed_mount_roots = ["{roots}"]\n'
+                    f'default_workspace = "{roots}/{below}/{{principal}}/{{session}}"\n')
+        config = self.config(settings("one"))
+        tokens = token_file(self.state.path / "tokens.toml", a=ALICE)
+        self.serve("--config", config, auth=("--token-file", str(tokens)), binary="berth")
+        def writes(session):
+            answer = self.call("bash_exec", command="pwd > /workspace/where; cat /workspace/where",
+                               **self.of("berth_alice", Berth_Session=session))
+            self.assertFalse(answer.is_error, answer.text)
+        writes("real")
+        self.assertTrue((roots / "one/alice/real/where").exists())
+        # So it is with a place that the file names later.
+        pathlib.Path(config).write_text(settings("two"))
+        self.wait_for(lambda: "the settings file has changed" in self.log())
+        for session in ("another", "real"):
+            writes(session)
+            self.assertTrue((roots / f"two/alice/{session}/where").exists())
+
     def test_names_that_a_caller_makes_up_cost_no_memory_without_end(self):
         self.serve_tokens(a=ALICE)
         def status(number):
