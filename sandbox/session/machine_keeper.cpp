@@ -107,6 +107,11 @@ bool tell_unseen(MachineKeeper::Obtained& obtained, const sandbox::CallToCome& n
 
 } // namespace
 
+bool MachineKeeper::Seen::is_of_session_before(const Record& record) const
+{
+    return !created.empty() && (record.epoch <= epoch || rfc3339(record.created) != created);
+}
+
 MachineKeeper::MachineKeeper(const Settings& settings, sandbox::Backend& backend,
                              Registry& registry)
     : settings_(settings), backend_(backend), registry_(registry), host_(settings.state_directory),
@@ -238,11 +243,10 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     if (knows) {
         // A session that was deleted, by whomever, or that the books have lost counts its machines
         // anew.
-        const bool anew =
-            record.epoch <= wanted.seen.epoch || obtained.seen.created != wanted.seen.created;
         obtained.told.notices.emplace_back(
-            !anew ? replaced_notice
-                  : notice_of_anew(record, wanted.seen, backend_.is_bound_to_host()));
+            wanted.seen.is_of_session_before(record)
+                ? notice_of_anew(record, wanted.seen, backend_.is_bound_to_host())
+                : replaced_notice);
     }
     obtained.told_settings = wanted.told_settings;
     if (record.made_with && (is_first || wanted.held)) {

@@ -29,7 +29,11 @@ class MachineKeeper {
     struct Seen {
         std::string generation; ///< empty: none was seen
         std::uint64_t epoch = 0;
-        std::string created; ///< the session, RFC 3339
+        std::string created; ///< the session, RFC 3339; empty: not known
+
+        /// Whether the books, which do not name that machine, are of another session that has the
+        /// key since: somebody deleted the one that had it, or the books have lost that.
+        [[nodiscard]] bool is_of_session_before(const Record& record) const;
     };
 
     struct Pending {
@@ -147,10 +151,9 @@ class MachineKeeper {
     [[nodiscard]] bool forget_told(const std::string& key, const Untold& told,
                                    const Deadline& deadline) noexcept;
 
-    /// Why the machine of that generation is gone, where the books say that it was ended; empty
-    /// where they do not, or cannot be asked.
-    [[nodiscard]] std::string why_ended(const std::string& key,
-                                        const std::string& generation) noexcept;
+    /// Why the machine that a call had is gone, where the books say that it was ended; empty where
+    /// they do not, or cannot be asked.
+    [[nodiscard]] std::string why_ended(const std::string& key, const Seen& seen) noexcept;
 
     /// Whether nothing is left of a session but a machine that may still come, to be ended.
     [[nodiscard]] static bool only_waits(const Record& record) noexcept;

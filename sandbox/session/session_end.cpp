@@ -213,7 +213,7 @@ bool MachineKeeper::forget_told(const std::string& key, const Untold& told,
     }
 }
 
-std::string MachineKeeper::why_ended(const std::string& key, const std::string& generation) noexcept
+std::string MachineKeeper::why_ended(const std::string& key, const Seen& seen) noexcept
 {
     const auto told = [](Event event) { return std::string(next(State::running, event)->why); };
     try {
@@ -224,10 +224,15 @@ std::string MachineKeeper::why_ended(const std::string& key, const std::string& 
         if (only_waits(*record)) {
             return told(Event::purge);
         }
-        if (record->machine.generation != generation) { // another server was quicker
-            const auto found = std::ranges::find(record->past, generation,
+        if (record->machine.generation != seen.generation) { // another server was quicker
+            const auto found = std::ranges::find(record->past, seen.generation,
                                                  &decltype(record->past)::value_type::first);
-            return found == record->past.end() ? std::string() : found->second;
+            if (found != record->past.end()) {
+                return found->second;
+            }
+            const bool is_purged = seen.is_of_session_before(*record) && !record->found_home &&
+                                   !registry_.is_shared(); // as above
+            return is_purged ? told(Event::purge) : std::string();
         }
         if (record->state == State::ended) {
             return record->why;

@@ -76,6 +76,21 @@ void SessionManager::Implementation::report_lost(const SessionId& id, const Leas
     }
 }
 
+std::string SessionManager::Implementation::why_ended(const SessionId& id, const Lease& lease)
+{
+    MachineKeeper::Seen seen;
+    {
+        const auto slot = slot_of(id);
+        const std::lock_guard lock(slot->mutex);
+        seen = slot->seen;
+    }
+    const auto& generation = lease.sandbox->machine().record().generation;
+    if (seen.generation != generation) { // another call has gone on with the next one meanwhile
+        seen = {.generation = generation};
+    }
+    return parts()->keeper.why_ended(key_of(id), seen);
+}
+
 void SessionManager::Implementation::report_doubt(const SessionId& id, const Lease& lease)
 {
     const auto slot = slot_of(id);
@@ -274,8 +289,7 @@ void SessionManager::report_lost(const SessionId& id, const Lease& lease)
 
 std::string SessionManager::why_ended(const SessionId& id, const Lease& lease)
 {
-    return implementation_->parts()->keeper.why_ended(implementation_->key_of(id),
-                                                      lease.sandbox->machine().record().generation);
+    return implementation_->why_ended(id, lease);
 }
 
 Told SessionManager::unseen_since(const Lease& lease) noexcept

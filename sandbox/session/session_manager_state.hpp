@@ -36,6 +36,7 @@ class SessionManager::Implementation {
 
     Lease acquire(const SessionId& id, const sandbox::CallToCome& next);
     void report_lost(const SessionId& id, const Lease& lease);
+    std::string why_ended(const SessionId& id, const Lease& lease);
     void report_doubt(const SessionId& id, const Lease& lease);
     void report_unread(const SessionId& id, Told told);
     void tell_again(const SessionId& id, Told told);
