@@ -20,6 +20,7 @@
 #include "server/mcp/error_details.hpp"
 #include "server/options/unknown_variables.hpp"
 #include "server/recent_errors.hpp"
+#include "server/required_layers.hpp"
 #include "server/serve.hpp"
 #include "server/session_saver.hpp"
 #include "server/version.hpp"
@@ -104,45 +105,6 @@ void tell_of_settings(const LiveSettings::Change& change)
                 {"from_the_next_start", change.later}});
 }
 
-/// Throws Error(invalid_argument) when the operator insists on a layer that there is not.
-void require_known_layers(const Options& options, const Composition& composition)
-{
-    if (options.required_layers.empty()) {
-        return;
-    }
-    const auto known = composition.layers(options);
-    for (const auto& layer : options.required_layers) {
-        if (std::find(known.begin(), known.end(), layer) == known.end()) {
-            throw Error(ErrorCode::invalid_argument,
-                        "--require: there is no layer \"" + layer + '"',
-                        "`berth doctor` shows the name of each.");
-        }
-    }
-}
-
-/// Throws Error(sandbox_unavailable) when a layer that the operator insists on is not in force.
-void insist(const Options& options, const std::vector<Check>& checks)
-{
-    const auto missing = cli::missing_layers(options.required_layers, checks);
-    if (!missing.empty()) {
-        throw Error(ErrorCode::sandbox_unavailable, "--require: not in force:" + missing,
-                    "`berth doctor` shows every layer.");
-    }
-}
-
-void insist(const Options& options, sandbox::Backend& backend, const Composition& composition)
-{
-    if (options.required_layers.empty()) {
-        return;
-    }
-    if (const auto availability = backend.availability(); !availability.available) {
-        throw Error(ErrorCode::sandbox_unavailable,
-                    "--require: no sandbox can be made: " + availability.reason,
-                    availability.remedy);
-    }
-    insist(options, composition.examine(options, backend));
-}
-
 /// What becomes of sessions that nobody calls.
 void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
 {
@@ -182,11 +144,12 @@ Observers observers_of(const std::shared_ptr<AuditLog>& audit)
 
 [[noreturn]] void serve(const cli::CommandLine& line, Options options,
                         const std::shared_ptr<sandbox::Backend>& backend,
-                        const Composition& composition)
+                        const Composition& composition,
+                        const std::shared_ptr<RequiredLayers>& required)
 {
-    const auto check = [backend, composition](const Options& changed) {
+    const auto check = [required, composition](const Options& changed, sandbox::Backend& on) {
         composition.check(changed);
-        insist(changed, *backend, composition);
+        required->insist(changed, on);
         warn_of_mounted_workdir(changed.sessions.mounts);
     };
     const auto audit = open_audit_log(options);
@@ -199,12 +162,14 @@ Observers observers_of(const std::shared_ptr<AuditLog>& audit)
                                   .composition = composition,
                                   .tell_of_settings = tell_of_settings,
                                   .check = check,
+                                  .required = required,
                                   .tell_of_sessions = tell_of_sessions,
                                   .audit = audit};
         http::serve_http(making);
     }
-    auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
-                                               tell_of_settings, check);
+    auto live = std::make_unique<LiveSettings>(
+        line.given, process_environment(), options, tell_of_settings,
+        [check, backend](const Options& changed) { check(changed, *backend); });
     Application application(std::move(options), backend, std::move(live), observers_of(audit),
                             composition.extend);
     warn_of_mounted_workdir(application.options().sessions.mounts);
@@ -301,10 +266,10 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
     }
     if (line.command == "serve" || line.command == "call") {
         composition.check(options);
-        require_known_layers(options, composition);
-        insist(options, *backend, composition);
+        const auto required = std::make_shared<RequiredLayers>(composition);
+        required->insist(options, *backend);
         if (line.command == "serve") {
-            serve(line, std::move(options), backend, composition);
+            serve(line, std::move(options), backend, composition, required);
         }
         const auto audit = open_audit_log(options);
         Application application(std::move(options), backend, nullptr, observers_of(audit));

@@ -5,6 +5,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/signals_held.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/cgroup_slots.hpp"
 #include "sandbox/local/failure.hpp"
@@ -299,6 +300,7 @@ void Launchers::done(Launcher launcher) noexcept
     try {
         const std::lock_guard lock(mutex_);
         if (!keeper_.joinable()) {
+            const SignalsHeld held; // `--require` launches before the server takes its signals
             keeper_ = std::jthread([this](const std::stop_token& stop) { keep_one_waiting(stop); });
         }
         ending_.push_back(std::move(launcher));

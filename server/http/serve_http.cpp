@@ -66,7 +66,10 @@ TrustFile::Told teller_of_tokens(const std::string& file)
 struct Service {
     explicit Service(const Making& making)
         : own_settings(making.given, process_environment(), *making.options,
-                       making.tell_of_settings, making.check),
+                       making.tell_of_settings,
+                       [check = making.check, backend = making.backend](const Options& changed) {
+                           check(changed, *backend);
+                       }),
           maker(making, own_settings, observers(making.audit)),
           callers(
               *making.options, [this](const Caller& caller) { maker.check(caller); },

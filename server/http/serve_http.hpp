@@ -4,6 +4,7 @@
 #include "server/audit/audit_log.hpp"
 #include "server/options/live_settings.hpp"
 #include "server/options/options.hpp"
+#include "server/required_layers.hpp"
 
 #include <functional>
 #include <memory>
@@ -19,8 +20,9 @@ struct Making {
     std::shared_ptr<sandbox::Backend> backend; ///< by `options`
     Composition composition;
     LiveSettings::Told tell_of_settings;
-    /// What else a start looks at, of options that changed while it runs.
-    LiveSettings::Check check;
+    /// What else a start looks at, of options that changed while it runs. The backend is by them.
+    std::function<void(const Options&, sandbox::Backend&)> check;
+    std::shared_ptr<RequiredLayers> required; ///< no sandbox of a caller's is without them either
     std::function<void(session::Settings&, const std::string& workspace)> tell_of_sessions;
     std::shared_ptr<AuditLog> audit{}; ///< null: none is wanted
 };

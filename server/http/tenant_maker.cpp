@@ -76,8 +76,10 @@ std::unique_ptr<Application> TenantMaker::make(const Caller& caller, const std::
     making_.tell_of_sessions(options.sessions, options.workspace);
     making_.composition.check(options);
     auto backend = backend_of(options);
-    auto live = std::make_unique<LiveSettings>(given, process_environment(), options,
-                                               making_.tell_of_settings, making_.check);
+    making_.required->insist(options, *backend); // a profile has a network of its own
+    auto live = std::make_unique<LiveSettings>(
+        given, process_environment(), options, making_.tell_of_settings,
+        [check = making_.check, backend](const Options& changed) { check(changed, *backend); });
     return std::make_unique<Application>(std::move(options), std::move(backend), std::move(live),
                                          observers_, making_.composition.extend);
 }
@@ -86,7 +88,7 @@ Options TenantMaker::options_on(const std::string& backend) const
 {
     auto given = server_given();
     given.only_looks = true;
-    given.values["backend"] = {{backend}, "asked by an operator"};
+    given.kept["backend"] = {{backend}, "asked by an operator"}; // also where it is locked
     return make_options(given, process_environment());
 }
 

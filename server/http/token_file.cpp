@@ -131,6 +131,9 @@ std::shared_ptr<const TokenFile::Entries> TokenFile::read(const Entries& known)
 
     std::map<std::string, Draft> drafts;
     for (const auto& [key, value] : read_toml(file_.path(), token_kind)) {
+        if (key == "tokens.") { // the last entry was taken out, and the table's head left
+            continue;
+        }
         const auto [name, member] = parts_of(key, value);
         auto& draft = drafts[name];
         draft.place = value;

@@ -409,7 +409,10 @@ Options make_options(const Given& given, const Environment& environment)
                     : user_name(),
         session);
 
-    options.sessions = make_session_settings(layers, given, options.session, environment);
+    auto making = given;
+    // The session of whoever started a server for others is one that nobody may ever call.
+    making.makes_nothing_yet |= given.is_server && options.http.is_wanted();
+    options.sessions = make_session_settings(layers, making, options.session, environment);
     note_asked(options);
     options.e2b_lease = milliseconds(layers, "e2b.lease");
     options.e2b_same_account = layers.raw("e2b.same_account").items;

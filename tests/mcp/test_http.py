@@ -409,6 +409,13 @@ class EndTest(HttpBench):
         subprocess.run([binary_path(), "sessions", "kill", key, "--purge"], check=True, capture_output=True,
                        env={**os.environ, "BERTH_STATE_DIR": str(self.state.path)})
 
+    def test_what_looked_for_required_layers_takes_no_signal(self):
+        self.serve("--require", "netns", binary="berth")
+        self.server.send_signal(signal.SIGHUP)
+        self.assertEqual(self.send(b"", path="/healthz", method="GET").status, 200)
+        self.assertIsNone(self.server.poll())
+        self.assertEqual(self.stop(), 0)
+
     def test_a_hangup_does_not_end_it(self):
         self.serve()
         self.server.send_signal(signal.SIGHUP)

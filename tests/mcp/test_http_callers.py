@@ -171,6 +171,7 @@ class TokenTest(HttpBench):
         config = self.config(settings("one"))
         tokens = token_file(self.state.path / "tokens.toml", a=ALICE)
         self.serve("--config", config, auth=("--token-file", str(tokens)), binary="berth")
+        self.assertEqual(list(roots.iterdir()), [])  # no session of the server's own user is made
         def writes(session):
             answer = self.call("bash_exec", command="pwd > /workspace/where; cat /workspace/where",
                                **self.of("berth_alice", Berth_Session=session))

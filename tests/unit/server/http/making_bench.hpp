@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace berth::tests {
 
@@ -27,11 +28,19 @@ struct MakingBench : server::tests::Bench {
         making.backend = backend;
         making.composition.make_backend = [this](const server::Options&) { return backend; };
         making.tell_of_settings = [](const server::LiveSettings::Change&) {};
-        making.check = [](const server::Options&) {};
+        making.composition.examine = [this](const server::Options& options, sandbox::Backend&) {
+            return std::vector<server::Check>{
+                {"netns", options.sessions.network == sandbox::Network::none, "as asked for", ""}};
+        };
+        making.composition.layers = [](const server::Options&) {
+            return std::vector<std::string>{"netns"};
+        };
+        making.check = [](const server::Options&, sandbox::Backend&) {};
+        making.required = std::make_shared<server::RequiredLayers>(making.composition);
         making.tell_of_sessions = [](session::Settings&, const std::string&) {};
         settings = std::make_unique<server::LiveSettings>(given, server::process_environment(),
                                                           *making.options, making.tell_of_settings,
-                                                          making.check);
+                                                          [](const server::Options&) {});
     }
 
     /// A new text of the file has been taken.

@@ -1,6 +1,7 @@
 // What a session of HTTP is made with while somebody writes to the settings file.
 
 #include "server/http/tenant_maker.hpp"
+#include "tests/unit/error_of.hpp"
 #include "tests/unit/server/http/making_bench.hpp"
 #include "tests/unit/server/http/tenant_bench.hpp"
 #include "tests/unit/temporary_directory.hpp"
@@ -89,5 +90,27 @@ TEST_SUITE("server/http/tenant_maker")
         CHECK(options.tools.read_limit == 20);
         CHECK(server.maker.options_on("e2b").sessions.state_directory == old);
         CHECK(server.maker.options_on("e2b").session.principal == "me");
+    }
+
+    TEST_CASE("a layer that is required is required for each caller, whatever his profile")
+    {
+        MakerBench bench("require = [\"netns\"]\nnetwork = \"none\"\n"
+                         "[profiles.open]\nnetwork = \"host\"\n"
+                         "[profiles.strange]\nrequire = [\"moon\"]\n");
+        const auto refusal = [&](const std::string& profile) {
+            auto caller = caller_of("bob");
+            caller.settings["profile"] = profile;
+            return berth::tests::error_of([&] { (void)bench.make_one(caller); });
+        };
+        CHECK(bench.make_one(caller_of("alice")));
+        CHECK(refusal("open") == ErrorCode::sandbox_unavailable);
+        CHECK(refusal("strange") == ErrorCode::invalid_argument);
+        CHECK(bench.make_one(caller_of("alice")));
+    }
+
+    TEST_CASE("who runs the server asks for each backend, also where it is locked for callers")
+    {
+        MakerBench bench("backend = \"local\"\nlocked = [\"backend\"]\n");
+        CHECK(bench.maker.options_on("e2b").backend == "e2b");
     }
 }

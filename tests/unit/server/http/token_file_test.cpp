@@ -242,6 +242,8 @@ TEST_CASE("a token that is taken out of the file is none, whatever is wrong with
     CHECK(becomes_true([&] { return file->find("t1") && !bench.told.back().empty(); }));
     CHECK(says(bench.told.back(), "no such profile"));
     CHECK(file->find("t1")->settings.empty());
+    bench.write("[tokens]\n"); // the last one, of whom the table's head is left
+    CHECK(becomes_true([&] { return file->find("t1") == nullptr; }));
 }
 
 TEST_CASE("a file that is gone holds until it is there again")

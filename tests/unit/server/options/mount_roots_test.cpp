@@ -346,13 +346,24 @@ TEST_SUITE("server/options/mount_roots")
     {
         Roots bench;
         bench.use("default_workspace = \"" + bench.root + "/{session}\"\n", bench.root);
-        bench.given.makes_nothing_yet = true;
-        bench.given.session = "one";
+        std::string name = "one";
+        SUBCASE("of a caller's session")
+        {
+            bench.given.makes_nothing_yet = true;
+            bench.given.session = name;
+        }
+        SUBCASE("of the session that whoever starts a server for others would have")
+        {
+            bench.given.is_server = true;
+            bench.given.values["http"] = {{"127.0.0.1:0"}, "flag --http"};
+            bench.given.values["insecure_no_auth"] = {{"true"}, "flag --insecure-no-auth"};
+            name = "default";
+        }
         const auto options = bench.make();
-        CHECK(options.sessions.mounts.at(0).source == bench.root + "/one");
-        CHECK_FALSE(fs::exists(bench.root + "/one"));
+        CHECK(options.sessions.mounts.at(0).source == bench.root + '/' + name);
+        CHECK_FALSE(fs::exists(bench.root + '/' + name));
         REQUIRE(options.sessions.make_workspace);
         options.sessions.make_workspace();
-        CHECK(fs::is_directory(bench.root + "/one"));
+        CHECK(fs::is_directory(bench.root + '/' + name));
     }
 }
