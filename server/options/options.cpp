@@ -230,6 +230,14 @@ void pick_retention(const Layers& layers, session::Settings& sessions)
     }
 }
 
+/// The session of whoever started a server for others is one that nobody may ever call.
+Given making_of(const Given& given, const HttpOptions& http)
+{
+    auto making = given;
+    making.makes_nothing_yet |= given.is_server && http.is_wanted();
+    return making;
+}
+
 session::Settings make_session_settings(const Layers& layers, const Given& given,
                                         const session::SessionId& id,
                                         const Environment& environment)
@@ -409,10 +417,8 @@ Options make_options(const Given& given, const Environment& environment)
                     : user_name(),
         session);
 
-    auto making = given;
-    // The session of whoever started a server for others is one that nobody may ever call.
-    making.makes_nothing_yet |= given.is_server && options.http.is_wanted();
-    options.sessions = make_session_settings(layers, making, options.session, environment);
+    options.sessions = make_session_settings(layers, making_of(given, options.http),
+                                             options.session, environment);
     note_asked(options);
     options.e2b_lease = milliseconds(layers, "e2b.lease");
     options.e2b_same_account = layers.raw("e2b.same_account").items;
