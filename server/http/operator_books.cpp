@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "server/log.hpp"
 
+#include <exception>
 #include <utility>
 
 namespace berth::server::http {
@@ -45,6 +46,24 @@ Books& OperatorBooks::of(const std::string& backend)
     }
     follow(*known, name);
     return *known;
+}
+
+std::vector<session::SessionManager*> OperatorBooks::others() noexcept
+{
+    std::vector<session::SessionManager*> found;
+    try {
+        for (const auto& backend : maker_.other_backends()) {
+            try {
+                found.push_back(&of(backend).sessions);
+            } catch (const Error& error) {
+                log::write(log::Level::warning, "sessions of callers cannot be looked after",
+                           {{"backend", backend}, {"error", error.what()}});
+            }
+        }
+    } catch (const std::exception&) { // no memory: they are asked for again
+        return found;
+    }
+    return found;
 }
 
 } // namespace berth::server::http

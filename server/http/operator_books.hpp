@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace berth::server::http {
 
@@ -39,6 +40,10 @@ class OperatorBooks {
     /// `backend`: empty, the server's own. Throws Error(invalid_argument) for one that there is
     /// not.
     [[nodiscard]] Books& of(const std::string& backend);
+
+    /// Those of sessions that callers have on other backends than the server's own; without those
+    /// that cannot be opened, of which the log tells.
+    [[nodiscard]] std::vector<session::SessionManager*> others() noexcept;
 
   private:
     void follow(Books& books, const std::string& backend);

@@ -87,7 +87,8 @@ struct Service {
           tenants([this](const Caller& caller,
                          const std::string& session) { return maker.make(caller, session); },
                   pool, making.options->http.idle),
-          sessions(pool, making.options->http.idle), upkeep(making, own_settings, sessions),
+          sessions(pool, making.options->http.idle),
+          upkeep(making, own_settings, sessions, [this] { return books.others(); }),
           endpoint(
               {.rules = HostRules(making.options->http, listener.address),
                .identify =

@@ -92,11 +92,21 @@ Options TenantMaker::options_on(const std::string& backend) const
     return make_options(given, process_environment());
 }
 
-void TenantMaker::check(const Caller& caller) const
+void TenantMaker::check(const Caller& caller)
 {
     auto given = given_of(caller, "default");
     given.only_looks = true; // folders are looked for when a session needs them
-    (void)make_options(given, process_environment());
+    const auto options = make_options(given, process_environment());
+    if (options.backend != making_.options->backend) {
+        const std::lock_guard lock(mutex_);
+        other_backends_.insert(options.backend);
+    }
+}
+
+std::set<std::string> TenantMaker::other_backends()
+{
+    const std::lock_guard lock(mutex_);
+    return other_backends_;
 }
 
 } // namespace berth::server::http

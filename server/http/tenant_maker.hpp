@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace berth::server::http {
@@ -26,7 +27,10 @@ class TenantMaker {
 
     /// Throws Error(invalid_argument) for a caller whose sessions could not be made, such as one
     /// with a profile that there is not.
-    void check(const Caller& caller) const;
+    void check(const Caller& caller);
+
+    /// On which sessions of callers that were checked may be, beside the server's own.
+    [[nodiscard]] std::set<std::string> other_backends();
 
     /// The server's own options, for who only looks, with that backend. Throws
     /// Error(invalid_argument).
@@ -42,8 +46,9 @@ class TenantMaker {
     LiveSettings& settings_;
     const RawValues kept_; ///< for Given::kept
     const Observers observers_;
-    std::mutex mutex_; ///< guards backends_
+    std::mutex mutex_; ///< guards what follows
     std::map<std::string, std::shared_ptr<sandbox::Backend>> backends_;
+    std::set<std::string> other_backends_;
 };
 
 } // namespace berth::server::http

@@ -4,6 +4,7 @@
 #include "server/log.hpp"
 
 #include <exception>
+#include <utility>
 
 namespace berth::server::http {
 namespace {
@@ -20,12 +21,26 @@ session::Settings collector_settings(const Making& making)
     return settings;
 }
 
+std::size_t collect(session::SessionManager& manager, const std::stop_token& stop)
+{
+    try {
+        return manager
+            .collect_leftovers(Deadline::after(collect_time), stop, {.old = true, .older_than = {}})
+            .late;
+    } catch (const std::exception& error) { // the books may be away; it is tried again
+        log::write(log::Level::warning, "what is dead cannot be cleared up now",
+                   {{"backend", std::string(manager.backend().name())}, {"error", error.what()}});
+        return 0;
+    }
+}
+
 } // namespace
 
-Upkeep::Upkeep(const Making& making, LiveSettings& settings, LegacySessions& sessions)
+Upkeep::Upkeep(const Making& making, LiveSettings& settings, LegacySessions& sessions,
+               Others others)
     : backend_(*making.backend), settings_(settings),
       manager_(collector_settings(making), making.backend), sessions_(sessions),
-      thread_([this](const std::stop_token& stop) { run(stop); })
+      others_(std::move(others)), thread_([this](const std::stop_token& stop) { run(stop); })
 {
 }
 
@@ -43,7 +58,7 @@ void Upkeep::run(const std::stop_token& stop)
         follow_settings();
         if (Clock::now() >= collects) {
             // Sooner where a machine may still come: one that nobody uses costs.
-            collects = Clock::now() + late_.next(collect(stop)).value_or(collect_interval);
+            collects = Clock::now() + late_.next(collect_all(stop)).value_or(collect_interval);
         }
         sessions_.sweep();
         stopping_.wait_for(lock, stop, upkeep_interval, [] { return false; });
@@ -61,17 +76,15 @@ void Upkeep::follow_settings() noexcept
     }
 }
 
-std::size_t Upkeep::collect(const std::stop_token& stop)
+std::size_t Upkeep::collect_all(const std::stop_token& stop)
 {
-    try {
-        return manager_
-            .collect_leftovers(Deadline::after(collect_time), stop, {.old = true, .older_than = {}})
-            .late;
-    } catch (const std::exception& error) { // the books may be away; it is tried again
-        log::write(log::Level::warning, "what is dead cannot be cleared up now",
-                   {{"error", error.what()}});
-        return 0;
+    std::size_t late = collect(manager_, stop);
+    for (auto* const manager : others_ ? others_() : std::vector<session::SessionManager*>()) {
+        if (!stop.stop_requested()) {
+            late += collect(*manager, stop);
+        }
     }
+    return late;
 }
 
 std::string Upkeep::unavailable()

@@ -9,9 +9,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace berth::server::http {
 
@@ -20,8 +22,13 @@ namespace berth::server::http {
 /// sessions of older clients that went without a word.
 class Upkeep {
   public:
-    /// `settings`: of the server, as they are by the time that it clears up.
-    Upkeep(const Making& making, LiveSettings& settings, LegacySessions& sessions);
+    /// Of the sessions on other backends than the server's own, which callers' profiles have.
+    using Others = std::function<std::vector<session::SessionManager*>()>;
+
+    /// `settings`: of the server, as they are by the time that it clears up. `others`: asked in its
+    /// thread, and must not throw; empty: there are none.
+    Upkeep(const Making& making, LiveSettings& settings, LegacySessions& sessions,
+           Others others = {});
     ~Upkeep();
     Upkeep(const Upkeep&) = delete;
     Upkeep& operator=(const Upkeep&) = delete;
@@ -36,12 +43,13 @@ class Upkeep {
     void run(const std::stop_token& stop);
     void follow_settings() noexcept;
     /// How many machines may still come of creations that were given up.
-    [[nodiscard]] std::size_t collect(const std::stop_token& stop);
+    [[nodiscard]] std::size_t collect_all(const std::stop_token& stop);
 
     sandbox::Backend& backend_;
     LiveSettings& settings_;
     session::SessionManager manager_;
     LegacySessions& sessions_;
+    const Others others_;
     session::LatePace late_;
     std::mutex trying_; ///< guards the two
     std::string unavailable_;

@@ -417,8 +417,8 @@ Options make_options(const Given& given, const Environment& environment)
                     : user_name(),
         session);
 
-    options.sessions = make_session_settings(layers, making_of(given, options.http),
-                                             options.session, environment);
+    options.sessions =
+        make_session_settings(layers, making_of(given, options.http), options.session, environment);
     note_asked(options);
     options.e2b_lease = milliseconds(layers, "e2b.lease");
     options.e2b_same_account = layers.raw("e2b.same_account").items;

@@ -2,12 +2,14 @@
 #include "server/http/upkeep.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/server/http/making_bench.hpp"
+#include "tests/unit/server/http/tenant_bench.hpp"
 #include "tests/unit/temporary_directory.hpp"
 
 #include <doctest/doctest.h>
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -83,5 +85,26 @@ TEST_SUITE("server/http/upkeep")
         bench.change(UpkeepBench::text_of(state, "30d"));
         CHECK(books.of("").sessions.facts(work).why != first);
         CHECK(&books.of("") == &books.of(bench.making.options->backend));
+    }
+
+    TEST_CASE("what is dead on a backend that only a caller's profile has is cleared up too")
+    {
+        const berth::tests::TemporaryDirectory folders;
+        berth::tests::MakingBench bench("state_dir = \"" + (folders / "state") +
+                                        "\"\n[profiles.far]\nbackend = \"e2b\"\n");
+        const auto far = std::make_shared<berth::tests::FakeBackend>(folders / "far");
+        bench.making.composition.make_backend = [far](const server::Options&) { return far; };
+        rpc::WorkerPool pool{4};
+        LegacySessions sessions{pool, 1h};
+        TenantMaker maker(bench.making, *bench.settings);
+        OperatorBooks books(bench.making, *bench.settings, maker);
+        CHECK(books.others().empty());
+        auto caller = berth::tests::caller_of("bob");
+        caller.settings["profile"] = "far";
+        maker.check(caller);
+        const Upkeep upkeep(bench.making, *bench.settings, sessions,
+                            [&] { return books.others(); });
+        CHECK(becomes_true([&] { return far->count("collect") > 0; }));
+        CHECK(bench.backend->count("collect") > 0);
     }
 }
