@@ -65,6 +65,11 @@ inline int pidfd_send_signal(int pidfd, int number) noexcept
 }
 
 /// Of the calling thread. libcap would be a dependency for this one call.
+inline int capget(__user_cap_header_struct& header, __user_cap_data_struct* data) noexcept
+{
+    return static_cast<int>(::syscall(SYS_capget, &header, data));
+}
+
 inline int capset(__user_cap_header_struct& header, const __user_cap_data_struct* data) noexcept
 {
     return static_cast<int>(::syscall(SYS_capset, &header, data));

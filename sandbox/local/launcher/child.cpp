@@ -8,6 +8,7 @@
 #include "sandbox/local/launcher/dev.hpp"
 #include "sandbox/local/launcher/exec.hpp"
 #include "sandbox/local/launcher/identity.hpp"
+#include "sandbox/local/launcher/kernel_shares.hpp"
 #include "sandbox/local/launcher/landlock.hpp"
 #include "sandbox/local/launcher/nested_namespaces.hpp"
 #include "sandbox/local/launcher/net.hpp"
@@ -107,6 +108,7 @@ bool prepare(const Root& root, ChildSetup& setup, bool prepared)
     make_dev(root, spec.shm_size);
     mount_proc(root);
     const bool closed = close_nested_namespaces(root);
+    limit_kernel_shares(root);
     mask_proc(root);
     surround(spec.surroundings);
     return closed;
@@ -132,6 +134,7 @@ bool complete(ChildSetup& setup)
     setup.process_name.show("berth-next");
     ahead.proc.leave(ahead.root);
     const bool closed = close_nested_namespaces(ahead.root);
+    limit_kernel_shares(ahead.root);
     mask_proc(ahead.root, std::move(ahead.covers));
     join(*setup.guest_tasks);
     drop_bounding_set();

@@ -13,6 +13,7 @@
 #include "sandbox/local/launcher/dev.hpp"
 #include "sandbox/local/launcher/identity.hpp"
 #include "sandbox/local/launcher/landlock.hpp"
+#include "sandbox/local/launcher/namespace_owner.hpp"
 #include "sandbox/local/launcher/namespaces.hpp"
 #include "sandbox/local/launcher/socket.hpp"
 #include "sandbox/local/launcher/thread_number.hpp"
@@ -131,7 +132,9 @@ pid_t start_child(Launch& launch, const Cgroups& cgroups, Wires& wires, UniqueFd
     setup.lifetime_fd = launch.lifetime.get();
     setup.proxy_fd = launch.proxy.get();
     setup.processors = own_processors();
-    const pid_t pid = clone_with_thread_number(clone_arguments(spec, cgroups));
+    const auto arguments = clone_arguments(spec, cgroups);
+    const pid_t pid =
+        spec.privileged ? clone_with_own_account(arguments) : clone_with_thread_number(arguments);
     require(pid >= 0, "namespaces", "make the namespaces (clone3)");
     if (pid == 0) {
         wires.keep_childs_ends();

@@ -7,6 +7,7 @@
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/child.hpp"
 #include "sandbox/local/launcher/dev.hpp"
+#include "sandbox/local/launcher/namespace_owner.hpp"
 #include "sandbox/local/launcher/namespaces.hpp"
 #include "sandbox/local/launcher/proc.hpp"
 #include "sandbox/local/launcher/proc_masks.hpp"
@@ -165,7 +166,7 @@ std::optional<NamespaceKeeper> NamespaceKeeper::start(PreparedRoot& root, Ahead&
         clone_args args{};
         args.flags = surrounding_namespaces(expected.surroundings);
         args.exit_signal = SIGCHLD;
-        const pid_t pid = clone_with_thread_number(args);
+        const pid_t pid = clone_with_own_account(args);
         if (pid < 0) {
             return std::nullopt;
         }

@@ -61,6 +61,15 @@ void set_resource_limits()
     require(::setrlimit(RLIMIT_NOFILE, &files) == 0, "rlimits", "RLIMIT_NOFILE");
 }
 
+void limit_pending_signals()
+{
+    constexpr rlim_t most = 4096; // of programs that use any, few have more than some hundred
+    constexpr rlim_t sessions_for_all = 16;
+    rlimit now{};
+    require(::getrlimit(RLIMIT_SIGPENDING, &now) == 0, "rlimits", "getrlimit");
+    fix(RLIMIT_SIGPENDING, std::min(most, now.rlim_max / sessions_for_all));
+}
+
 void give_up_oom_protection() noexcept
 {
     const UniqueFd file(::open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC));

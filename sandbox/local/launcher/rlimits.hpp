@@ -8,6 +8,12 @@ namespace berth::local {
 /// user the hard limits stay. Those of the commands are the guest's to set.
 void set_resource_limits();
 
+/// In the child of a new user namespace, for good: queued signals and POSIX timers, a sixteenth of
+/// what this process may have, at most 4096. Not of the launcher, whose limit when it makes the
+/// namespace is that of all sessions together: what they have of these the kernel counts for who
+/// made their namespaces, too. Throws Failure.
+void limit_pending_signals();
+
 /// Where the operator has the server spared when the host is out of memory (a negative
 /// oom_score_adj), its sandboxes are not: as root for good, so that no command can have it back.
 void give_up_oom_protection() noexcept;

@@ -103,6 +103,9 @@ void close_kernel_interfaces(Rules& rules)
             SCMP_SYS(modify_ldt), SCMP_SYS(sethostname), SCMP_SYS(setdomainname)});
     refuse(rules, {SCMP_SYS(clock_settime), SCMP_SYS(settimeofday), SCMP_SYS(adjtimex),
                    SCMP_SYS(clock_adjtime)});
+    // Contexts for io_submit(2): of these the host has one number (fs.aio-max-nr), which one
+    // command could take. Libraries read and write without.
+    refuse(rules, {SCMP_SYS(io_setup)}, ENOSYS);
     // Nobody's any more, or, as page cache of files that all sessions share, nobody's business.
     refuse(rules,
            {SCMP_SYS(uselib), SCMP_SYS(ustat), SCMP_SYS(sysfs), SCMP_SYS(_sysctl),

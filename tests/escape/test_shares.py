@@ -1,0 +1,105 @@
+"""What the kernel also counts for whoever made a session's user namespace: a session has a part of it, and
+leaves the rest to other sessions and to the host."""
+
+import fcntl
+import os
+import resource
+import struct
+import subprocess
+import sys
+import textwrap
+import unittest
+
+from sandbox import EscapeTest
+
+NS_GET_OWNER_UID = 0xB704
+
+# As many of each as there may be, up to a number; tells how many that were, and keeps them if it is to.
+HOARD = textwrap.dedent("""
+    import ctypes, os, signal, sys
+    libc = ctypes.CDLL(None, use_errno=True)
+    queued = signal.SIGRTMIN + 1
+    signal.pthread_sigmask(signal.SIG_BLOCK, [queued])
+    take = {
+        "instances": lambda: libc.inotify_init1(0),
+        "signals": lambda: libc.sigqueue(os.getpid(), queued, None),
+        "timers": lambda: libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())),
+    }
+    for what in sys.argv[2:]:
+        what, most = what.split("=")
+        count = 0
+        while count < int(most) and take[what]() >= 0:
+            count += 1
+        print(what, count, flush=True)
+    if sys.argv[1] == "keep":
+        signal.pause()
+""")
+ONE_EACH = "go instances=1 signals=1 timers=1"
+ALL_ONE = "instances 1\nsignals 1\ntimers 1\n"
+
+
+def shares():
+    """Of what this host lets a user have."""
+    with open("/proc/sys/fs/inotify/max_user_instances", encoding="ascii") as file:
+        instances = int(file.read())
+    with open("/proc/sys/fs/inotify/max_user_watches", encoding="ascii") as file:
+        watches = int(file.read())
+    signals = resource.getrlimit(resource.RLIMIT_SIGPENDING)[1]
+    signals = 4096 if signals == resource.RLIM_INFINITY else min(4096, signals // 16)
+    return {"instances": instances // 4, "watches": watches // 4, "signals": signals}
+
+
+class SharesTest(EscapeTest):
+    def hoarder(self, without=None):
+        berth = self.start(without=without)
+        berth.call_tool("write_file", {"path": "hoard.py", "content": HOARD})
+        return berth
+
+    def taken(self, berth, what, most):
+        return int(self.output(berth, f"python3 hoard.py go {what}={most}").split()[1])
+
+    def test_no_session_has_more_than_its_share(self):
+        share = shares()
+        for without in (None, "shares"):
+            berth = self.hoarder(without)
+            for what, of in (("instances", "instances"), ("signals", "signals"), ("timers", "signals")):
+                with self.subTest(what, without=without):
+                    more = share[of] + 5
+                    self.assertEqual(self.taken(berth, what, more), more if without else share[of])
+            limit = int(self.output(berth, "cat /proc/sys/user/max_inotify_watches"))
+            self.assertEqual(limit == share["watches"], without is None, limit)
+            soft, hard = self.output(berth, "ulimit -S -i; ulimit -H -i").split()
+            self.assertEqual((soft == hard == str(share["signals"])), without is None, (soft, hard))
+
+    def test_what_one_session_hoards_another_and_the_host_still_have(self):
+        berth = self.hoarder()
+        berth.call_tool("bash_exec", {"background": True, "command":
+                        "exec python3 hoard.py keep instances=1000000 signals=100000 >taken"})
+        self.output(berth, "until grep -q signals taken; do sleep 0.05; done")
+        self.assertEqual(self.output(berth, f"python3 hoard.py {ONE_EACH}"), "instances 0\nsignals 0\ntimers 0\n")
+        self.assertEqual(self.output(self.hoarder(), f"python3 hoard.py {ONE_EACH}"), ALL_ONE)
+        host = subprocess.run([sys.executable, "-c", HOARD, *ONE_EACH.split()], capture_output=True, text=True,
+                              timeout=60, check=True)
+        self.assertEqual(host.stdout, ALL_ONE)
+
+    def owner(self, berth):
+        """Whom the kernel counts what is used up in its user namespace for."""
+        namespace = self.output(berth, "readlink /proc/self/ns/user").strip()
+        for number in filter(str.isdigit, os.listdir("/proc")):
+            path = f"/proc/{number}/ns/user"
+            try:
+                if os.readlink(path) != namespace:
+                    continue
+                with open(path, "rb") as file:
+                    return struct.unpack("I", fcntl.ioctl(file, NS_GET_OWNER_UID, bytes(4)))[0]
+            except OSError:
+                continue  # it has ended, or is not this user's
+        return self.fail("no process of the session is to be seen")
+
+    @unittest.skipIf(os.geteuid() != 0, "an ordinary user's sessions are that user's")
+    def test_as_root_each_session_is_counted_for_nobody_else(self):
+        first, second = self.owner(self.start()), self.owner(self.start())
+        self.assertNotEqual(first, second)
+        for owner in (first, second):
+            self.assertGreaterEqual(owner, 0xE0000000)
+        self.assertEqual(self.owner(self.start(without="owner")), 0)
