@@ -280,6 +280,25 @@ std::optional<Denial> Rules::judge(const Target& target) const
                   ask_for(target));
 }
 
+bool Rules::names(const Target& target) const noexcept
+{
+    return !target.address && std::ranges::any_of(allow_, [&](const Rule& rule) {
+        return rule.kind == Rule::Kind::name && rule.name == target.name &&
+               rule.has_port(target.port);
+    });
+}
+
+std::optional<Denial> Rules::judge_full_name(const Target& target, std::string_view name) const
+{
+    const bool denied = std::ranges::any_of(
+        deny_, [&](const Rule& rule) { return rule.has_name(name) && rule.has_port(target.port); });
+    return denied ? std::optional(denial("domain", target,
+                                         "it stands for " + std::string(name) +
+                                             ", which a rule of this sandbox denies",
+                                         "Do without it: trying again does not help."))
+                  : std::nullopt;
+}
+
 std::optional<Denial> Rules::judge_resolved(const Target& target, const Address& address) const
 {
     const bool denied = std::ranges::any_of(deny_, [&](const Rule& rule) {

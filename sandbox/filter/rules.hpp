@@ -69,6 +69,13 @@ class Rules {
     /// Nothing: it may go on.
     [[nodiscard]] std::optional<protocol::Denial> judge(const Target& target) const;
 
+    /// A rule allows it by this very name, rather than by `*` or what is above it.
+    [[nodiscard]] bool names(const Target& target) const noexcept;
+
+    /// What a name that may go on stands for on this host: what is denied counts.
+    [[nodiscard]] std::optional<protocol::Denial> judge_full_name(const Target& target,
+                                                                  std::string_view name) const;
+
     /// What a name that may go on has resolved to.
     [[nodiscard]] std::optional<protocol::Denial> judge_resolved(const Target& target,
                                                                  const Address& address) const;

@@ -1,11 +1,10 @@
 #include "sandbox/filter/proxy/dialler.hpp"
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/filter/proxy/resolver.hpp"
 
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -24,12 +23,6 @@ constexpr std::chrono::seconds patience_with_one{10};
 constexpr std::chrono::seconds patience_with_all{60};
 constexpr int no_answer = ETIMEDOUT;
 
-struct Free {
-    void operator()(addrinfo* list) const noexcept { ::freeaddrinfo(list); }
-};
-
-using Addresses = std::unique_ptr<addrinfo, Free>;
-
 Dialled failure(Failure kind, std::string reason)
 {
     return {.socket = {}, .failure = kind, .reason = std::move(reason), .denial = std::nullopt};
@@ -38,23 +31,6 @@ Dialled failure(Failure kind, std::string reason)
 Dialled denied(protocol::Denial denial)
 {
     return {.socket = {}, .failure = Failure::denied, .reason = {}, .denial = std::move(denial)};
-}
-
-/// Of an address without a look into the DNS. The reason where there is none is in `error`.
-Addresses resolve(const Target& target, std::string& error)
-{
-    addrinfo hints{};
-    hints.ai_family = AF_UNSPEC;
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_NUMERICSERV | (target.address ? AI_NUMERICHOST : 0);
-    addrinfo* found = nullptr;
-    const int code =
-        ::getaddrinfo(target.name.c_str(), std::to_string(target.port).c_str(), &hints, &found);
-    if (code != 0) {
-        error = code == EAI_SYSTEM ? std::generic_category().message(errno) : ::gai_strerror(code);
-        return nullptr;
-    }
-    return Addresses(found);
 }
 
 /// 0, or what went wrong.
@@ -104,13 +80,18 @@ Dialled dial(const Rules& rules, const Target& target)
     if (auto denial = rules.judge(target)) {
         return denied(std::move(*denial));
     }
-    std::string reason;
-    const auto addresses = resolve(target, reason);
-    if (!addresses) {
+    const auto resolved = resolve(target, rules.names(target));
+    const addrinfo* const addresses = resolved.addresses.get();
+    if (addresses == nullptr) {
         return failure(Failure::unknown_name,
-                       "the name " + target.name + " was not found: " + reason);
+                       "the name " + target.name + " was not found: " + resolved.reason);
     }
-    for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) {
+    for (const auto& name : resolved.full_names) {
+        if (auto denial = rules.judge_full_name(target, name)) {
+            return denied(std::move(*denial));
+        }
+    }
+    for (const addrinfo* each = addresses; each != nullptr; each = each->ai_next) {
         const auto address = Address::of(each->ai_addr);
         if (!address) {
             return failure(Failure::unreachable, target.name + " has an address of no known kind");
@@ -121,7 +102,7 @@ Dialled dial(const Rules& rules, const Target& target)
     }
     const auto deadline = Deadline::after(patience_with_all);
     int error = no_answer;
-    for (const addrinfo* each = addresses.get(); each != nullptr && !deadline.expired();
+    for (const addrinfo* each = addresses; each != nullptr && !deadline.expired();
          each = each->ai_next) {
         Dialled dialled;
         error = connect_to(*each, deadline, dialled.socket);
