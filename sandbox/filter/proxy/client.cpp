@@ -86,7 +86,7 @@ void Client::serve_request(Request request)
         return;
     }
     if (!dialled.socket) {
-        hearing_.say(
+        hearing_.say_last(
             page(dialled.failure == Dialled::Failure::unreachable ? gateway_timeout : bad_gateway,
                  dialled.reason));
         return;

@@ -20,14 +20,14 @@ protocol::Denial denial_of(const BadRequest& bad)
 void refuse(const Hearing& client, const Service& service, const BadRequest& bad)
 {
     service.reporter.tell(denial_of(bad));
-    client.say(page(bad.status, bad.reason));
+    client.say_last(page(bad.status, bad.reason));
 }
 
 void refuse(const Hearing& client, const Service& service, protocol::Denial denial)
 {
     const auto text = denial.target + " is denied: " + denial.reason + ".\n" + denial.remedy;
     service.reporter.tell(std::move(denial));
-    client.say(page(denied_status, text));
+    client.say_last(page(denied_status, text));
 }
 
 void forward(Request request, Hearing& client, Stream& server, bool is_tls, const Service& service)

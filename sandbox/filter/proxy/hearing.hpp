@@ -51,6 +51,14 @@ class Hearing {
     /// Small, and mostly the first that is said: it fits into the socket.
     void say(std::string_view text) const noexcept { (void)stream_.send(text); }
 
+    /// The same to one that is not listened to any more: it may be sending a body still, and has to
+    /// be heard out for a moment to hear this.
+    void say_last(std::string_view text) const noexcept
+    {
+        say(text);
+        take_leave(stream_);
+    }
+
   private:
     Stream& stream_;
     Deadline deadline_;

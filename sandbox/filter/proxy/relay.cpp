@@ -21,6 +21,8 @@ constexpr std::size_t buffer_size = 32UL * 1024;
 constexpr std::chrono::hours longest_silence{2};
 /// The same once the client has ended its side: mostly it has gone.
 constexpr std::chrono::minutes patience_without_client{2};
+/// And once the server has ended its own: it may read on, or be gone.
+constexpr std::chrono::seconds patience_without_server{30};
 /// For the rest of a ClientHello that has begun.
 constexpr std::chrono::seconds patience_with_hello{30};
 
@@ -57,6 +59,20 @@ class Flow {
 
     [[nodiscard]] bool has_moved() const noexcept { return moved_; }
 
+    /// Nothing more comes, and what came is not all.
+    void cut() noexcept { ended_ = heard_end_ = cut_ = true; }
+
+    [[nodiscard]] bool is_cut() const noexcept { return cut_; }
+
+    /// What comes is thrown away: nobody takes it.
+    void discard() noexcept
+    {
+        discards_ = true;
+        pending_.clear();
+    }
+
+    [[nodiscard]] bool discards() const noexcept { return discards_; }
+
     [[nodiscard]] const std::string& pending() const noexcept { return pending_; }
 
     void set_held(bool held) noexcept { held_ = held; }
@@ -69,15 +85,16 @@ class Flow {
         std::array<char, buffer_size> buffer; // NOLINT(*-member-init): what was written to is read
         const auto [outcome, size] = from_.receive(buffer);
         if (outcome == Stream::Outcome::moved) {
-            pending_.append(buffer.data(), size);
-            limit();
+            if (!discards_) {
+                pending_.append(buffer.data(), size);
+                limit();
+            }
         } else if (outcome == Stream::Outcome::ended) {
             ended_ = heard_end_ = true;
             finish();
         } else if (outcome == Stream::Outcome::cut) {
             // What came goes on, but not as if it were all: whoever gets it hears no end either.
-            ended_ = heard_end_ = true;
-            cut_ = true;
+            cut();
         }
         return outcome != Stream::Outcome::broken;
     }
@@ -137,6 +154,7 @@ class Flow {
     bool moved_ = false;
     bool limited_ = false;
     bool cut_ = false;
+    bool discards_ = false;
 };
 
 short events_of(const Flow& reads, const Flow& writes)
@@ -177,14 +195,50 @@ bool has_more(const Flow& reads, const Stream& stream)
     return reads.wants_input() && stream.has_more();
 }
 
-bool move(Flow& reads, Flow& writes, const Stream& stream, short happened)
+bool reads_now(const Flow& reads, const Stream& stream, short happened)
 {
     // What waits to be received may wait for room to send (Stream::events).
     const int readable = POLLHUP | POLLERR | stream.events(POLLIN);
-    constexpr int writable = POLLOUT | POLLHUP | POLLERR;
-    const bool reads_now = (happened & readable) != 0 || stream.has_more();
-    return (!reads.wants_input() || !reads_now || reads.read()) &&
-           (!writes.wants_output() || (happened & writable) == 0 || writes.write());
+    return reads.wants_input() && ((happened & readable) != 0 || stream.has_more());
+}
+
+bool writes_now(const Flow& writes, short happened)
+{
+    return writes.wants_output() && (happened & (POLLOUT | POLLHUP | POLLERR)) != 0;
+}
+
+/// False: it has gone.
+bool move_at_client(Flow& up, Flow& down, const Stream& client, short happened)
+{
+    return !has_gone(up, happened) && (!reads_now(up, client, happened) || up.read()) &&
+           (!writes_now(down, happened) || down.write());
+}
+
+/// One that has gone may have answered before, and what came of that is the client's.
+void move_at_server(Flow& up, Flow& down, const Stream& server, short happened)
+{
+    if (reads_now(down, server, happened) && !down.read()) {
+        down.cut();
+    }
+    if (writes_now(up, happened) && !up.write()) {
+        up.discard();
+    }
+}
+
+/// A server that has ended its side may read on: an answer that comes before all of the request,
+/// such as 413, does not break off what its client still sends.
+bool is_over(const Flow& up, const Flow& down)
+{
+    return down.is_done() && (up.is_done() || up.discards() || down.is_cut());
+}
+
+std::chrono::nanoseconds longest_wait(const Flow& up, const Flow& down)
+{
+    if (down.is_done()) {
+        return patience_without_server;
+    }
+    return up.is_done() && up.has_heard_end() ? std::chrono::nanoseconds(patience_without_client)
+                                              : std::chrono::nanoseconds(longest_silence);
 }
 
 /// Looks at what is held back, and lets it go on once it may.
@@ -214,12 +268,10 @@ std::optional<protocol::Denial> run(const Relayed& relayed, Flow& up, Flow& down
         } else if (hello.is_never()) {
             hello = Deadline::after(patience_with_hello);
         }
-        if (down.is_done()) {
-            return std::nullopt; // nobody answers any more what is still to be sent
+        if (is_over(up, down)) {
+            return std::nullopt;
         }
-        const auto silence = Deadline::after(up.is_done() && up.has_heard_end()
-                                                 ? std::chrono::nanoseconds(patience_without_client)
-                                                 : std::chrono::nanoseconds(longest_silence));
+        const auto silence = Deadline::after(longest_wait(up, down));
         std::array<pollfd, 2> waiting{waiting_for_client(client, up, down),
                                       waiting_for(server, events_of(down, up))};
         const bool is_ready = has_more(up, client) || has_more(down, server);
@@ -228,10 +280,11 @@ std::optional<protocol::Denial> run(const Relayed& relayed, Flow& up, Flow& down
         if ((count == 0 && !is_ready) || (count < 0 && errno != EINTR)) {
             return std::nullopt;
         }
-        if (count >= 0 &&
-            (has_gone(up, waiting[0].revents) || !move(up, down, client, waiting[0].revents) ||
-             !move(down, up, server, waiting[1].revents))) {
-            return std::nullopt;
+        if (count >= 0) {
+            if (!move_at_client(up, down, client, waiting[0].revents)) {
+                return std::nullopt;
+            }
+            move_at_server(up, down, server, waiting[1].revents);
         }
     }
 }
@@ -246,6 +299,9 @@ Relayed::End relay(Relayed relayed)
                 std::move(relayed.body), relayed.allowance);
         up.set_held(relayed.is_tunnel);
         auto denial = run(relayed, up, down);
+        if (!denial && !up.is_done()) {
+            take_leave(relayed.client);
+        }
         return {.denial = std::move(denial), .answered = down.has_moved()};
     } catch (const BadRequest& bad) {
         if (!down.has_moved()) {

@@ -64,4 +64,9 @@ class PlainStream final : public Stream {
     int socket_;
 };
 
+/// Ends this side of its connection, below TLS, and throws away what still comes, for some seconds:
+/// a socket that is closed with bytes unread is reset, and the other side, which may be sending
+/// still, loses what it was told last.
+void take_leave(const Stream& stream) noexcept;
+
 } // namespace berth::filter

@@ -149,7 +149,7 @@ void Tunnel::serve_opened(Hearing& client)
     try {
         // What it asks for is answered, not only closed: so it is heard first.
         if (client.head()) {
-            client.say(page(bad_gateway, "TLS with " + target_.to_text() + " fails: " + why));
+            client.say_last(page(bad_gateway, "TLS with " + target_.to_text() + " fails: " + why));
         }
     } catch (const BadRequest& bad) {
         refuse(client, service_, bad);

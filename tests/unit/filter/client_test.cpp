@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -60,16 +61,23 @@ std::pair<UniqueFd, sockaddr_in> listening_on_loopback()
 /// On loopback; takes one connection, says its word, and keeps what comes to its end.
 class OneServer {
   public:
-    explicit OneServer(std::string word)
+    /// `listens`: until the other side ends; else it goes once a byte has come.
+    explicit OneServer(std::string word, bool listens = true)
     {
         sockaddr_in address{};
         std::tie(listener_, address) = listening_on_loopback();
         port_ = ntohs(address.sin_port);
-        thread_ = std::thread([this, word = std::move(word)] {
+        thread_ = std::thread([this, word = std::move(word), listens] {
             const UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
+            if (!listens) {
+                char first = 0;
+                (void)::recv(client.get(), &first, 1, MSG_PEEK);
+            }
             (void)::send(client.get(), word.data(), word.size(), MSG_NOSIGNAL);
-            ::shutdown(client.get(), SHUT_WR);
-            heard_ = received(client.get());
+            if (listens) {
+                ::shutdown(client.get(), SHUT_WR);
+                heard_ = received(client.get());
+            }
         });
     }
 
@@ -121,6 +129,38 @@ Served served(const Rules& rules, const std::string& said,
                              .kind;
     }
     return served;
+}
+
+constexpr std::size_t upload_size = 8UL * 1024 * 1024;
+const std::string length_of_upload = "Content-Length: " + std::to_string(upload_size);
+
+struct Uploaded {
+    std::string answer;
+    bool went = false; ///< all of it
+};
+
+/// Of a client that sends this head and a body, and only then looks for an answer.
+Uploaded uploaded(const Rules& rules, const std::string& head)
+{
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    const UniqueFd mine(ends[0]);
+    UniqueFd proxys(ends[1]);
+    REQUIRE(::fcntl(proxys.get(), F_SETFL, O_NONBLOCK) == 0);
+    Uploaded uploaded;
+    std::thread client([&] {
+        const auto said = head + std::string(upload_size, 'x');
+        const ssize_t sent = ::send(mine.get(), said.data(), said.size(), MSG_NOSIGNAL);
+        uploaded.went = sent == static_cast<ssize_t>(said.size());
+        uploaded.answer = received(mine.get());
+        ::shutdown(mine.get(), SHUT_WR);
+    });
+    const SecretBook secrets({});
+    const Reporter reporter(-1);
+    berth::filter::serve_client(std::move(proxys),
+                                {.rules = rules, .secrets = secrets, .reporter = reporter});
+    client.join();
+    return uploaded;
 }
 
 Rules open_loopback()
@@ -184,6 +224,38 @@ TEST_CASE("what follows a body in chunks does not go on, and what is no chunk ne
     CHECK(bad.answer.starts_with("HTTP/1.1 400 Bad Request\r\n"));
     CHECK(bad.denied == "request");
     CHECK(other.heard().empty());
+}
+
+TEST_CASE("a server that answers before it has heard all is sent the rest, and its answer arrives")
+{
+    const std::string early = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
+    for (const bool tunnel : {false, true}) {
+        OneServer server(early);
+        const auto post = "POST http://" + server.address() + "/ HTTP/1.1\r\n";
+        const auto got = uploaded(
+            open_loopback(), (tunnel ? "CONNECT " + server.address() + " HTTP/1.1\r\n" : post) +
+                                 length_of_upload + "\r\n\r\n");
+        CHECK(got.went);
+        CHECK(got.answer == (tunnel ? established : "") + early);
+        CHECK(server.heard().size() >= upload_size);
+    }
+}
+
+TEST_CASE("who is answered while he sends a body can hear it, though nobody takes that")
+{
+    const auto denied = uploaded(Rules({}, {}, {}), "POST http://a.example/ HTTP/1.1\r\n" +
+                                                        length_of_upload + "\r\n\r\n");
+    CHECK(denied.went);
+    CHECK(denied.answer.starts_with("HTTP/1.1 403 Forbidden\r\n"));
+    // It goes with bytes unread, which resets its connection.
+    const std::string early = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n";
+    OneServer server(early, /*listens=*/false);
+    const auto got =
+        uploaded(open_loopback(), "POST http://" + server.address() + "/ HTTP/1.1\r\n" +
+                                      length_of_upload + "\r\n\r\n");
+    CHECK(got.went);
+    CHECK(got.answer == early);
+    (void)server.heard();
 }
 
 TEST_CASE("a session sends as many bytes as it may, and then nothing")
