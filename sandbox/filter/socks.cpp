@@ -3,6 +3,7 @@
 #include "sandbox/filter/byte_reader.hpp"
 
 #include <array>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -25,6 +26,11 @@ std::string address_text(int family, std::string_view bytes)
 {
     std::array<char, INET6_ADDRSTRLEN> text{};
     return ::inet_ntop(family, bytes.data(), text.data(), text.size());
+}
+
+Wanted refused(Reply refusal, std::string reason)
+{
+    return {.target = std::nullopt, .refusal = refusal, .reason = std::move(reason)};
 }
 
 } // namespace
@@ -74,10 +80,10 @@ Wanted read_request(std::string_view request)
     (void)reader.number(1);
     const unsigned type = reader.number(1);
     if (number != static_cast<unsigned>(version)) {
-        return {.target = std::nullopt, .refusal = Reply::failed};
+        return refused(Reply::failed, "this is no request of SOCKS 5");
     }
     if (command != command_connect) {
-        return {.target = std::nullopt, .refusal = Reply::no_such_command};
+        return refused(Reply::no_such_command, "of SOCKS it does connections alone");
     }
     std::string host;
     if (type == type_v4) {
@@ -89,13 +95,15 @@ Wanted read_request(std::string_view request)
     } else if (type == type_name) {
         host = reader.bytes(reader.number(1));
     } else {
-        return {.target = std::nullopt, .refusal = Reply::no_such_address};
+        return refused(Reply::no_such_address, "this kind of address is not known");
     }
     const auto port = static_cast<std::uint16_t>(reader.number(2));
     if (reader.failed() || !reader.done() || port == 0) {
-        return {.target = std::nullopt, .refusal = Reply::failed};
+        return refused(Reply::failed, "this is no request of SOCKS 5");
     }
-    return {.target = target_of(host, port), .refusal = Reply::no_such_address};
+    auto target = target_of(host, port);
+    return target ? Wanted{.target = std::move(target)}
+                  : refused(Reply::no_such_address, "the address is no name or IP address");
 }
 
 std::string answer(Reply reply)

@@ -45,6 +45,7 @@ struct Choice {
 struct Wanted {
     std::optional<Target> target;
     Reply refusal = Reply::failed;
+    std::string reason; ///< of the refusal: a reply says as good as nothing
 };
 
 [[nodiscard]] Wanted read_request(std::string_view request);

@@ -117,6 +117,7 @@ void Client::serve_socks()
     }
     const auto wanted = socks::read_request(*request);
     if (!wanted.target) {
+        service_.reporter.tell(denial_of(BadRequest{.reason = wanted.reason}));
         hearing_.say(socks::answer(wanted.refusal));
         return;
     }

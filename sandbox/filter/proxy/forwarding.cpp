@@ -14,7 +14,7 @@ protocol::Denial denial_of(const BadRequest& bad)
             .target = "",
             .reason = "the proxy does not take a request: " + bad.reason,
             .remedy = "Give the address as https://NAME/ or http://NAME/, with a name of the DNS "
-                      "or an IP address in its usual form."};
+                      "or an IP address in its usual form, and no dot at its end."};
 }
 
 void refuse(const Hearing& client, const Service& service, const BadRequest& bad)

@@ -382,6 +382,12 @@ TEST_CASE("SOCKS")
     const auto denied = served(Rules({}, {}, {}), greeting + request);
     CHECK(denied.answer == std::string("\x05\x00\x05\x02\x00\x01\0\0\0\0\0\0", 12));
     CHECK(denied.denied == "address");
+    // Whoever connected has but a number to tell it by.
+    const auto none =
+        served(open_loopback(), greeting + std::string("\x05\x01\x00\x03", 4) +
+                                    counted_bytes("a.example.", 1) + in_bytes(443, 2));
+    CHECK(none.answer == std::string("\x05\x00\x05\x08\x00\x01\0\0\0\0\0\0", 12));
+    CHECK(none.denied == "request");
 }
 
 TEST_CASE("who is denied is told why, and so is the guest")

@@ -39,6 +39,7 @@ TEST_CASE("what a request of SOCKS wants")
     const auto refusal = [](const std::string& bytes) {
         const auto wanted = socks::read_request(bytes);
         CHECK_FALSE(wanted.target);
+        CHECK_FALSE(wanted.reason.empty());
         return wanted.refusal;
     };
     using socks::Reply;
