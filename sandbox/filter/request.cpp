@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint16_t default_port = 80;
 constexpr std::uint16_t https_port = 443;
+constexpr std::string_view version_1_0 = "HTTP/1.0";
 constexpr std::string_view line_end = "\r\n";
 /// Far from where what is counted with it overflows.
 constexpr std::uint64_t longest_body = std::uint64_t{1} << 62U;
@@ -129,6 +130,7 @@ std::optional<std::uint64_t> body_of(const std::vector<Field>& fields)
 struct Read {
     std::string_view method;
     std::string_view address;
+    std::string_view version;
     std::vector<Field> fields;
 };
 
@@ -139,11 +141,12 @@ Read read_head(std::string_view head)
     const auto last = line.rfind(' ');
     const auto version = last == std::string_view::npos ? line : line.substr(last + 1);
     if (first == last || !is_token(line.substr(0, first)) ||
-        (version != "HTTP/1.1" && version != "HTTP/1.0")) {
+        (version != "HTTP/1.1" && version != version_1_0)) {
         throw BadRequest{.status = 400, .reason = "this is no request of HTTP/1.1"};
     }
     Read read{.method = line.substr(0, first),
               .address = line.substr(first + 1, last - first - 1),
+              .version = version,
               .fields = {}};
     if (std::ranges::any_of(read.address, [](char c) {
             return static_cast<unsigned char>(c) <= ' ' || c == 0x7F;
@@ -161,7 +164,11 @@ void take_over(Request& request, Read read, std::string_view path)
 {
     request.form = Request::Form::plain;
     request.body = body_of(read.fields);
+    if (!request.body && read.version == version_1_0) {
+        throw BadRequest{.status = 400, .reason = "HTTP/1.0 knows no body in chunks"};
+    }
     request.method = read.method;
+    request.version = read.version;
     request.path = (path.starts_with('/') ? "" : "/") + std::string(path);
     const auto named = named_by_connection(read.fields);
     for (auto& field : read.fields) {
@@ -261,8 +268,8 @@ Request read_request_to(std::string_view head, const Target& target)
 
 std::string head_of(const Request& request)
 {
-    std::string head = request.method + ' ' + request.path +
-                       " HTTP/1.1\r\nHost: " + request.authority + "\r\nConnection: close\r\n";
+    std::string head = request.method + ' ' + request.path + ' ' + request.version +
+                       "\r\nHost: " + request.authority + "\r\nConnection: close\r\n";
     for (const auto& field : request.fields) {
         head.append(field.name).append(": ").append(field.value).append(line_end);
     }

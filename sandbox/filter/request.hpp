@@ -30,6 +30,7 @@ struct Request {
     Target target;
     // Of `plain`:
     std::string method;
+    std::string version;   ///< as it was sent: to one of HTTP/1.0 nobody may answer in chunks
     std::string path;      ///< with the query, never empty
     std::string authority; ///< of the target, as it was sent
     /// What the server gets: none that is of this connection alone, nor Host.

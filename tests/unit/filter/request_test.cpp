@@ -65,6 +65,19 @@ TEST_CASE("a plain request goes on to the one server it names")
                     .body);
 }
 
+TEST_CASE("a server hears which version of HTTP its client reads")
+{
+    // To one of HTTP/1.1 it may answer in chunks.
+    const std::string old = "GET http://a.example/x HTTP/1.0\r\n";
+    CHECK(head_of(berth::filter::read_request(old + "\r\n")) ==
+          "GET /x HTTP/1.0\r\nHost: a.example\r\nConnection: close\r\n\r\n");
+    const auto target = berth::filter::target_of("a.example", 443).value();
+    CHECK(
+        head_of(berth::filter::read_request_to("GET / HTTP/1.0\r\nHost: a.example\r\n\r\n", target))
+            .starts_with("GET / HTTP/1.0\r\n"));
+    CHECK(status_of(old + "Transfer-Encoding: chunked\r\n\r\n") == 400);
+}
+
 TEST_CASE("a user in an address is told as such")
 {
     for (const std::string head : {"GET http://user:secret@a.example/ HTTP/1.1\r\n\r\n",
