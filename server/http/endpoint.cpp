@@ -396,14 +396,14 @@ HttpAnswer Endpoint::initialize(rpc::Message message, Asked& asked)
     return asked.wait(session, {}, {{"Mcp-Session-Id", id}});
 }
 
-/// Clients of older revisions seldom say that they go, and each holds its session: where a
-/// principal has no room left the one that was not heard of for longest gives way.
+/// Clients of older revisions seldom say that they go, and each holds its session: where no other
+/// is to be had the one that was not heard of for longest gives way.
 std::shared_ptr<Tenant> Endpoint::tenant_or_room(const Caller& caller, const std::string& name)
 {
     try {
         return parts_.tenants.get(caller, name);
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::busy || !parts_.sessions.end_idle_of(caller.principal)) {
+    } catch (const AllHeld&) {
+        if (!parts_.sessions.end_idle_of(caller.principal)) {
             throw;
         }
     }

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/random.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -32,28 +33,37 @@ std::shared_ptr<LegacySession> LegacySessions::add(const std::string& id, const 
     return session;
 }
 
+/// Under mutex_: that of the principal's that was not asked anything for longest, one with calls
+/// last of all: they would be stopped, and its end waited for. The end: none of them may.
+LegacySessions::Places::iterator LegacySessions::oldest_of(const std::string& principal,
+                                                           Condition may_end)
+{
+    auto oldest = places_.end();
+    std::pair<bool, Clock::time_point> lowest;
+    for (auto each = places_.begin(); each != places_.end(); ++each) {
+        const auto& session = each->second.session;
+        if (session->owner().principal != principal || !may_end(session)) {
+            continue;
+        }
+        const std::pair rank(session->has_calls(), each->second.used);
+        if (oldest == places_.end() || rank < lowest) {
+            oldest = each;
+            lowest = rank;
+        }
+    }
+    return oldest;
+}
+
 /// Where there are too many; under mutex_.
 std::shared_ptr<LegacySession> LegacySessions::take_oldest_of(const std::string& principal)
 {
-    std::size_t count = 0;
-    auto oldest = places_.end();
-    bool oldest_works = true;
-    for (auto each = places_.begin(); each != places_.end(); ++each) {
-        if (each->second.session->owner().principal != principal) {
-            continue;
-        }
-        ++count;
-        // One with calls last of all: they would be stopped, and its end waited for.
-        const bool works = !each->second.session->dispatcher().drain(Deadline::after({}));
-        if (oldest == places_.end() || (oldest_works && !works) ||
-            (oldest_works == works && each->second.used < oldest->second.used)) {
-            oldest = each;
-            oldest_works = works;
-        }
-    }
-    if (count < most_per_principal) {
+    const auto count = std::count_if(places_.begin(), places_.end(), [&](const auto& each) {
+        return each.second.session->owner().principal == principal;
+    });
+    if (static_cast<std::size_t>(count) < most_per_principal) {
         return nullptr;
     }
+    const auto oldest = oldest_of(principal, [](const auto&) { return true; });
     auto taken = std::move(oldest->second.session);
     places_.erase(oldest);
     taken->dispatcher().stop();
@@ -64,16 +74,10 @@ bool LegacySessions::end_idle_of(const std::string& principal)
 {
     std::shared_ptr<LegacySession> ended; // outside the lock
     const std::lock_guard lock(mutex_);
-    auto oldest = places_.end();
-    for (auto each = places_.begin(); each != places_.end(); ++each) {
-        auto& [session, used] = each->second;
-        if (session->owner().principal == principal &&
-            (oldest == places_.end() || used < oldest->second.used) && session.use_count() == 1 &&
-            session->dispatcher().drain(Deadline::after({}))) {
-            oldest = each;
-        }
-    }
-    if (oldest == places_.end()) {
+    const auto oldest = oldest_of(principal, [](const auto& session) {
+        return session.use_count() == 1 && session->is_last_of_tenant();
+    });
+    if (oldest == places_.end() || oldest->second.session->has_calls()) {
         return false;
     }
     ended = std::move(oldest->second.session);
@@ -117,7 +121,7 @@ void LegacySessions::sweep()
         auto& place = each->second;
         // A call that goes on is a use of it, also where its client has gone: it may come back and
         // cancel it.
-        if (!place.session->dispatcher().drain(Deadline::after({}))) {
+        if (place.session->has_calls()) {
             place.used = now;
         }
         if (now - place.used > idle_) {

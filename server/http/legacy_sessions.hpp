@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
 #include "server/http/tenants.hpp"
 
 #include <chrono>
@@ -31,6 +32,11 @@ class LegacySession {
     [[nodiscard]] const LegacyOwner& owner() const noexcept { return owner_; }
 
     [[nodiscard]] rpc::Dispatcher& dispatcher() noexcept { return dispatcher_; }
+
+    /// Whether its tenant can be left once it ends: nobody else holds that, but Tenants itself.
+    [[nodiscard]] bool is_last_of_tenant() const noexcept { return tenant_.use_count() <= 2; }
+
+    [[nodiscard]] bool has_calls() { return !dispatcher_.drain(Deadline::after({})); }
 
   private:
     LegacyOwner owner_;
@@ -64,8 +70,8 @@ class LegacySessions {
     /// False as find() is null. Its calls are stopped.
     bool end(const std::string& id, const LegacyOwner& owner);
 
-    /// Ends that of the principal's without a call that was not asked anything for longest. False:
-    /// there is none.
+    /// Ends that of the principal's without a call that was not asked anything for longest, of
+    /// those whose tenant can be left then. False: there is none.
     bool end_idle_of(const std::string& principal);
 
     /// Ends those that are idle.
@@ -84,12 +90,16 @@ class LegacySessions {
         Clock::time_point used;
     };
 
+    using Places = std::map<std::string, Place>;
+    using Condition = bool (*)(const std::shared_ptr<LegacySession>&);
+
+    [[nodiscard]] Places::iterator oldest_of(const std::string& principal, Condition may_end);
     [[nodiscard]] std::shared_ptr<LegacySession> take_oldest_of(const std::string& principal);
 
     rpc::WorkerPool& pool_;
     const std::chrono::milliseconds idle_;
     std::mutex mutex_; ///< guards places_
-    std::map<std::string, Place> places_;
+    Places places_;
 };
 
 } // namespace berth::server::http

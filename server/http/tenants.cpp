@@ -89,11 +89,15 @@ void Tenants::make_room(const std::string& principal)
     if (count < most_per_principal) {
         return;
     }
-    if (oldest == places_.end() || leaving >= most_leaving) {
+    if (leaving >= most_leaving) {
         throw Error(ErrorCode::busy,
-                    std::to_string(most_per_principal) +
-                        " sessions of this principal have calls, or are being left",
-                    "Try again in a second, or when some calls are answered.");
+                    std::to_string(leaving) + " sessions of this principal are being left",
+                    "Try again in a second.");
+    }
+    if (oldest == places_.end()) {
+        throw AllHeld(ErrorCode::busy,
+                      std::to_string(count) + " sessions of this principal have calls",
+                      "Try again when some calls are answered.");
     }
     oldest->second->leaves = true; // the sweeper takes it
 }

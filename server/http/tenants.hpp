@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
 #include "server/application.hpp"
 #include "server/http/caller.hpp"
 #include "server/rpc/worker_pool.hpp"
@@ -46,6 +47,13 @@ class Tenant {
     rpc::Dispatcher dispatcher_; ///< its end waits for calls
 };
 
+/// A principal has all the sessions that it may have, and each has a call, or a client of an older
+/// revision: none can be left for a new one, however long one waits.
+class AllHeld : public Error {
+  public:
+    using Error::Error;
+};
+
 /// Those that there are. One that nobody has called for `idle` is left, as a client leaves that
 /// goes: its machine lives on by its own settings, and the next call finds it again. Thread-safe.
 class Tenants {
@@ -63,7 +71,8 @@ class Tenants {
     Tenants(const Tenants&) = delete;
     Tenants& operator=(const Tenants&) = delete;
 
-    /// `session`: its name, never empty. Held by whoever works on a request of it. Throws Error.
+    /// `session`: its name, never empty. Held by whoever works on a request of it. Throws Error:
+    /// AllHeld, or `busy` where those that are being left make room in a moment.
     [[nodiscard]] std::shared_ptr<Tenant> get(const Caller& caller, const std::string& session);
 
     /// Of those that there are.

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace berth;               // NOLINT(google-build-using-namespace): the subject
 using namespace berth::server::http; // NOLINT(google-build-using-namespace): the subject
@@ -192,6 +193,46 @@ TEST_CASE("a session that is at work makes no room for a new one, which would wa
     }
     CHECK(sessions.find("busy", alice) != nullptr);
     CHECK(sessions.find("0", alice) == nullptr);
+    CHECK_FALSE(bench.released);
+    bench.released = true;
+}
+
+TEST_CASE("only a session makes room for another one whose tenant nobody else holds")
+{
+    LegacyBench bench;
+    LegacySessions sessions(bench.pool, no_end);
+    const auto alone = [&](const std::string& name) {
+        return std::make_shared<Tenant>(bench.make(name), bench.pool);
+    };
+    const std::vector tenants{alone("one"), alone("two"), alone("three")}; // as Tenants has them
+    sessions.add("shared", alice, bench.tenant);
+    sessions.add("shared too", alice, bench.tenant);
+    CHECK_FALSE(sessions.end_idle_of("alice"));
+    sessions.add("asked", alice, tenants[0]);
+    sessions.add("first", alice, tenants[1]);
+    sessions.add("second", alice, tenants[2]);
+    sessions.add("bob", bob, alone("other"));
+    const auto asked = sessions.find("asked", alice);
+    CHECK(sessions.end_idle_of("alice"));
+    CHECK(sessions.find("first", alice) == nullptr);
+    CHECK(sessions.end_idle_of("alice"));
+    CHECK_FALSE(sessions.end_idle_of("alice"));
+    for (const auto* kept : {"shared", "shared too", "asked"}) {
+        CHECK(sessions.find(kept, alice) != nullptr);
+    }
+    CHECK(sessions.find("bob", bob) != nullptr);
+    CHECK(sessions.end("shared", alice));
+    CHECK(sessions.end_idle_of("alice")); // the other has it alone now
+    CHECK(sessions.count() == 2);
+}
+
+TEST_CASE("nor does one with a call")
+{
+    LegacyBench bench;
+    LegacySessions sessions(bench.pool, no_end);
+    sessions.add("busy", alice, bench.tenant);
+    bench.call(*sessions.find("busy", alice));
+    CHECK_FALSE(sessions.end_idle_of("alice"));
     CHECK_FALSE(bench.released);
     bench.released = true;
 }

@@ -177,6 +177,7 @@ TEST_CASE("where all sessions of a principal have calls, a new one is refused")
     for (std::size_t i = 0; i < Tenants::most_per_principal; ++i) {
         held.push_back(tenants->get(caller, std::to_string(i)));
     }
+    CHECK_THROWS_AS((void)tenants->get(caller, "new"), AllHeld);
     CHECK(error_of([&] { (void)tenants->get(caller, "new"); }) == ErrorCode::busy);
     CHECK(tenants->get(caller, "7") == held[7]);
     CHECK(tenants->get(caller_of("bob"), "new") != nullptr);
@@ -196,4 +197,30 @@ TEST_CASE("what is called again before it was left stays")
     const auto again = tenants->get(caller, "0");
     CHECK(becomes_true([&] { return tenants->count() == Tenants::most_per_principal; }));
     CHECK(tenants->get(caller, "0") == again);
+}
+
+TEST_CASE("where many are being left at once, a new one has to wait, and none need be ended for it")
+{
+    TenantsBench bench;
+    const auto tenants = bench.start();
+    const auto caller = caller_of("alice");
+    std::vector<std::shared_ptr<Tenant>> held;
+    for (std::size_t i = 0; i < Tenants::most_per_principal; ++i) {
+        auto tenant = tenants->get(caller, std::to_string(i));
+        if (i % 2 == 0) {
+            held.push_back(std::move(tenant));
+        }
+    }
+    std::string refused;
+    for (int i = 0; i < 10'000 && refused.empty();
+         ++i) { // many more than the sweeper keeps up with
+        try {
+            (void)tenants->get(caller, "new" + std::to_string(i));
+        } catch (const AllHeld& error) {
+            refused = "all are held";
+        } catch (const Error& error) {
+            refused = error.code() == ErrorCode::busy ? error.what() : "not busy";
+        }
+    }
+    CHECK(refused == "64 sessions of this principal are being left");
 }
