@@ -174,7 +174,7 @@ void HttpSocket::linger()
 {
     constexpr std::size_t most = std::size_t{4} << 20U;
     const auto deadline = Deadline::after(std::chrono::seconds(1));
-    ::shutdown(socket_.get(), SHUT_WR);
+    shut(SHUT_WR);
     std::array<char, 8192> piece{};
     for (std::size_t taken = 0; taken < most;) {
         const auto count = receive(piece.data(), piece.size(), deadline);
@@ -187,7 +187,15 @@ void HttpSocket::linger()
 
 void HttpSocket::break_off() noexcept
 {
-    ::shutdown(socket_.get(), SHUT_RDWR);
+    shut(SHUT_RDWR);
+}
+
+/// Told afterwards: what is not acknowledged by then is no byte of an answer.
+void HttpSocket::shut(int sides) noexcept
+{
+    if (::shutdown(socket_.get(), sides) == 0) {
+        unread_.shut();
+    }
 }
 
 std::optional<uid_t> HttpSocket::peer_user() const noexcept

@@ -76,6 +76,7 @@ class HttpSocket {
     [[nodiscard]] ssize_t receive(char* data, std::size_t size, const Deadline& deadline);
     [[nodiscard]] ssize_t read_ahead(const Deadline& deadline);
     void note_reset(int error) noexcept;
+    void shut(int sides) noexcept;
 
     UniqueFd socket_;
     HttpTraffic* traffic_;

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -20,11 +21,21 @@ std::uint64_t bytes_in_pipe(int pipe) noexcept
     return ::ioctl(pipe, FIONREAD, &bytes) == 0 ? static_cast<std::uint64_t>(bytes) : 0;
 }
 
-/// A socket tells no more: what it counts is memory.
-bool socket_is_empty(int socket) noexcept
+bool is_tcp(int socket) noexcept
+{
+    int protocol = 0;
+    socklen_t size = sizeof(protocol);
+    return ::getsockopt(socket, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
+           protocol == IPPROTO_TCP;
+}
+
+/// A socket tells no more: what it counts is memory, or with TCP what is not acknowledged. There
+/// the end of what was sent counts as one byte more, which no peer reads that has all and closes.
+bool socket_is_empty(int socket, bool is_shut) noexcept
 {
     int bytes = 0;
-    return ::ioctl(socket, TIOCOUTQ, &bytes) != 0 || bytes == 0;
+    return ::ioctl(socket, TIOCOUTQ, &bytes) != 0 || bytes == 0 ||
+           (bytes == 1 && is_shut && is_tcp(socket));
 }
 
 /// One whose peer closed it with something unread in it: that counts no more.
@@ -52,7 +63,7 @@ std::uint64_t Unread::read_until() noexcept
     }
     // In this order: the error is there before the count goes down. Whoever reads from the socket
     // may take the error away.
-    const bool empty = socket_is_empty(output_);
+    const bool empty = socket_is_empty(output_, shut_);
     broken_ = broken_ || socket_is_broken(output_);
     return empty && !broken_ ? written : 0;
 }

@@ -38,6 +38,9 @@ class Unread {
     /// Whoever uses the output was told that its reader has gone with something unread.
     void broke() noexcept { broken_ = true; }
 
+    /// Whoever uses the output has shut down its side: nothing more is written.
+    void shut() noexcept { shut_ = true; }
+
     /// Runs `then` when what was written until now has been read: at once, or in look(); `lost`
     /// instead, from whatever thread, where that will not be. False when look() has to be called.
     bool when_read(Task then, Task lost = {})
@@ -69,6 +72,7 @@ class Unread {
     const int output_;
     std::atomic<std::uint64_t> written_ = 0;
     std::atomic<bool> broken_ = false; ///< a socket, closed with something unread in it
+    std::atomic<bool> shut_ = false;
     std::mutex mutex_;
     std::deque<Waiting> waiting_;               ///< guarded by mutex_; oldest first
     std::chrono::milliseconds interval_{first}; ///< guarded by mutex_

@@ -212,8 +212,8 @@ TEST_CASE("where many are being left at once, a new one has to wait, and none ne
         }
     }
     std::string refused;
-    for (int i = 0; i < 10'000 && refused.empty();
-         ++i) { // many more than the sweeper keeps up with
+    constexpr int more_than_are_swept_meanwhile = 10'000;
+    for (int i = 0; i < more_than_are_swept_meanwhile && refused.empty(); ++i) {
         try {
             (void)tenants->get(caller, "new" + std::to_string(i));
         } catch (const AllHeld& error) {

@@ -13,6 +13,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,6 +33,24 @@ struct SocketPair {
         std::array<int, 2> fds{};
         REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds.data()) == 0);
         return fds;
+    }
+
+    /// Where bytes that nobody has read reset the connection, and what was sent is acknowledged.
+    static std::array<int, 2> over_tcp()
+    {
+        const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof(address);
+        auto* const raw = reinterpret_cast<sockaddr*>(&address); // NOLINT(*-reinterpret-cast)
+        REQUIRE(::bind(listener.get(), raw, size) == 0);
+        REQUIRE(::listen(listener.get(), 1) == 0);
+        REQUIRE(::getsockname(listener.get(), raw, &size) == 0);
+        UniqueFd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        REQUIRE(::connect(peer.get(), raw, size) == 0);
+        const int own = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC);
+        return {own, peer.release()};
     }
 
     void say(const std::string& text) const
@@ -215,21 +234,11 @@ TEST_CASE("a connection that is broken off wakes who reads and who writes")
 
 TEST_CASE("a peer that still sends reads the last answer whole")
 {
-    // Over TCP: there bytes that nobody has read reset the connection.
-    const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    auto* const raw = reinterpret_cast<sockaddr*>(&address); // NOLINT(*-reinterpret-cast): sockets
-    REQUIRE(::bind(listener.get(), raw, size) == 0);
-    REQUIRE(::listen(listener.get(), 1) == 0);
-    REQUIRE(::getsockname(listener.get(), raw, &size) == 0);
-    const UniqueFd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    REQUIRE(::connect(peer.get(), raw, size) == 0);
+    const auto ends = SocketPair::over_tcp();
+    const UniqueFd peer(ends[1]);
     std::string answer;
     {
-        HttpSocket own{UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC))};
+        HttpSocket own{UniqueFd(ends[0])};
         CHECK_FALSE(own.peer_user().has_value());
         const std::string text(1'000'000, 'x');
         std::jthread writer([&] {
@@ -270,4 +279,36 @@ TEST_CASE("what a peer has read of what was written is known")
         (void)pair.own.unread().look();
         return read.load();
     }));
+}
+
+TEST_CASE("the end of what was sent is nothing that its peer has left unread")
+{
+    SocketPair pair(SocketPair::over_tcp());
+    CHECK(pair.own.write("text"));
+    std::array<char, 4> text{};
+    CHECK(::read(pair.peer.get(), text.data(), text.size()) == 4);
+    CHECK(tests::becomes_true([&] {
+        int unread = 0;
+        return ::ioctl(pair.own.descriptor(), TIOCOUTQ, &unread) == 0 && unread == 0;
+    }));
+    pair.own.break_off(); // which its peer's kernel takes a moment to acknowledge
+    bool read = false;
+    CHECK(pair.own.unread().when_read([&] { read = true; }));
+    CHECK(read);
+}
+
+TEST_CASE("but the last byte is")
+{
+    bool read = false;
+    bool lost = false;
+    {
+        const auto ends = SocketPair::connected();
+        const UniqueFd peer(ends[1]);
+        HttpSocket own{UniqueFd(ends[0])};
+        CHECK(own.write("x"));
+        own.break_off();
+        own.unread().when_read([&] { read = true; }, [&] { lost = true; });
+    }
+    CHECK_FALSE(read);
+    CHECK(lost);
 }
