@@ -3,6 +3,7 @@
 #include "sandbox/base/small_letters.hpp"
 
 #include <chrono>
+#include <utility>
 
 namespace berth::server::http {
 namespace {
@@ -24,14 +25,16 @@ std::string event_of(const std::string& message)
     return "event: message\ndata: " + message + "\n\n";
 }
 
-void leave(const Flight& flight)
+/// Once.
+void leave(Flight& flight)
 {
-    if (flight.on_gone) {
-        flight.on_gone();
+    if (const auto on_gone = std::exchange(flight.on_gone, {})) {
+        on_gone();
     }
 }
 
-void write_events(const Flight& flight, const HttpAnswer::Write& write)
+/// The answer comes last, and is returned; empty: there is none.
+std::string write_events(Flight& flight, const HttpAnswer::Write& write)
 {
     bool reads = true;
     while (reads) {
@@ -40,12 +43,10 @@ void write_events(const Flight& flight, const HttpAnswer::Write& write)
             reads = write(event_of(flight.exchange->take_said()));
             break;
         case Exchange::Event::answered:
-            reads = write(event_of(flight.exchange->take_answer()));
-            flight.exchange->finish(reads);
-            return;
+            return event_of(flight.exchange->take_answer());
         case Exchange::Event::ended: // cancelled by another request: there is no answer to it
             flight.exchange->finish(false);
-            return;
+            return {};
         case Exchange::Event::gone:
             reads = false;
             break;
@@ -55,6 +56,7 @@ void write_events(const Flight& flight, const HttpAnswer::Write& write)
     }
     flight.exchange->finish(false);
     leave(flight);
+    return {};
 }
 
 HttpAnswer stream_of(Flight flight)
@@ -63,11 +65,14 @@ HttpAnswer stream_of(Flight flight)
     answer.fields.emplace_back("Cache-Control", "no-cache, no-transform");
     answer.fields.emplace_back("X-Accel-Buffering", "no"); // nginx would hold it back
     auto shared = std::make_shared<Flight>(std::move(flight));
-    answer.stream = [shared](const HttpAnswer::Write& write) { write_events(*shared, write); };
-    // A stream whose head could not be written was never begun.
+    answer.stream = [shared](const HttpAnswer::Write& write) {
+        return write_events(*shared, write);
+    };
+    // Of one without an answer that is known already; one whose head could not be written was never
+    // begun.
     answer.then = [shared](bool written) {
+        shared->exchange->finish(written);
         if (!written) {
-            shared->exchange->finish(false);
             leave(*shared);
         }
     };

@@ -61,7 +61,14 @@ class HeadAndSocket : public httplib::Stream {
 
     ssize_t write(const char* data, std::size_t size)
     {
-        return socket_.write({data, size}) ? static_cast<ssize_t>(size) : -1;
+        constexpr std::size_t most_kept = 1024; // of what may be megabytes
+        const std::string_view text(data, size);
+        const auto now = keeps_end_ ? size - std::min(size, most_kept) : size;
+        if (now > 0 && !(send_kept() && socket_.write(text.substr(0, now)))) {
+            return -1;
+        }
+        kept_ += text.substr(now);
+        return static_cast<ssize_t>(size);
     }
 
     void get_remote_ip_and_port(std::string& ip, int& port) const
@@ -82,9 +89,17 @@ class HeadAndSocket : public httplib::Stream {
 
     // NOLINTEND(modernize-use-override, modernize-use-nodiscard)
 
+    /// From here on the end of what is written waits for what comes behind it.
+    void keep_end() noexcept { keeps_end_ = true; }
+
+    /// All of it at once.
+    bool send_kept() { return socket_.write(std::exchange(kept_, {})); }
+
   private:
     std::string head_;
     std::size_t taken_ = 0;
+    bool keeps_end_ = false;
+    std::string kept_;
     HttpSocket& socket_;
     std::optional<HttpChunks> chunks_; ///< of a body that comes so
 };
@@ -96,7 +111,8 @@ struct Current {
     const HttpHead& head;
     const HttpLibrary::TakeBody& take;
     const HttpLibrary::MakeAnswer& make;
-    std::function<void(bool)> then;
+    HeadAndSocket* stream = nullptr;
+    std::function<void(bool)> then{};
     bool close = false;
 };
 
@@ -124,14 +140,19 @@ void write_stream(httplib::Response& response, const HttpAnswer& answer, const H
 {
     auto provide = [stream = answer.stream](std::size_t, httplib::DataSink& sink) {
         bool written = true;
-        stream([&](std::string_view text) {
+        const HttpAnswer::Write write = [&](std::string_view text) {
             written = written && sink.write(text.data(), text.size());
             return written;
-        });
+        };
+        const auto last = stream(write);
+        current->stream->keep_end();
+        if (!last.empty()) {
+            write(last);
+        }
         if (written) {
             sink.done();
         }
-        return written;
+        return written && current->stream->send_kept();
     };
     if (head.is_1_0) { // there are no chunks yet: it ends with the connection
         response.set_content_provider(answer.type, std::move(provide));
@@ -188,6 +209,7 @@ class HttpLibrary::Server : public httplib::Server {
     bool serve(HttpSocket& socket, const HttpHead& head, bool reads_body)
     {
         HeadAndSocket stream(own_head(head, reads_body), socket, reads_body && head.chunked);
+        current->stream = &stream;
         bool closed = false;
         return run(*this, stream, !head.keep_alive, closed);
     }
@@ -224,7 +246,7 @@ HttpLibrary::~HttpLibrary() = default;
 bool HttpLibrary::process(HttpSocket& socket, const HttpHead& head, bool reads_body,
                           const TakeBody& take, const MakeAnswer& make)
 {
-    Current mine{.head = head, .take = take, .make = make, .then = {}, .close = false};
+    Current mine{.head = head, .take = take, .make = make};
     current = &mine;
     bool written = false;
     try {

@@ -24,9 +24,10 @@ struct HttpAnswer {
     std::vector<std::pair<std::string, std::string>> fields{};
     std::string type{}; ///< of the body
     std::string body{};
-    /// Writes the body piece by piece, until it returns; in the thread of the connection. Empty:
-    /// `body` is it.
-    std::function<void(const Write& write)> stream{};
+    /// Writes the body piece by piece; in the thread of the connection. What it returns is the last
+    /// piece. A client that has that may close at once, so it goes out together with the end of the
+    /// body, which would be left unread else. Empty: `body` is it.
+    std::function<std::string(const Write& write)> stream{};
     /// After it was written, or was not.
     std::function<void(bool written)> then{};
     bool close = false; ///< the connection ends with it

@@ -109,12 +109,16 @@ BERTH_FUZZ_TARGET(event_stream)
     require(answer.status == 200 && answer.type == "text/event-stream", "it is a stream");
     std::string written;
     std::size_t count = 0;
-    answer.stream([&](std::string_view piece) {
+    const auto write = [&](std::string_view piece) {
         const bool reads = count++ < patience;
         written += reads ? piece : std::string_view();
         return reads;
-    });
+    };
+    if (const auto last = answer.stream(write); !last.empty()) {
+        (void)write(last);
+    }
     const bool left = count > patience;
+    answer.then(!left);
     const auto read = plain_events(written);
     require(read.size() == std::min(patience, said.messages.size()) &&
                 std::ranges::equal(read, std::span(said.messages).first(read.size())),

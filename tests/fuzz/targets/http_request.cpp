@@ -73,9 +73,11 @@ HttpAnswer answer_to(const HttpHead& head, const std::string& body, bool whole)
     HttpAnswer answer{.status = whole ? 200 : 400, .type = "application/json"};
     if (whole && head.path == "/stream") {
         answer.stream = [body](const HttpAnswer::Write& write) {
-            for (std::size_t at = 0; at < body.size(); at += 1024) {
+            std::size_t at = 0;
+            for (; at + 1024 < body.size(); at += 1024) {
                 (void)write(std::string_view(body).substr(at, 1024));
             }
+            return body.substr(at);
         };
     } else {
         answer.body = answer_text;

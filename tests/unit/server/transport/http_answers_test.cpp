@@ -3,7 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/socket.h>
 
 using namespace berth; // NOLINT(google-build-using-namespace): the subject of the test
 using namespace std::chrono_literals;
@@ -17,6 +22,21 @@ namespace {
 std::string in_chunks(const std::string& chunks, const std::string& path = "/echo")
 {
     return http_request(path, "Transfer-Encoding: chunked\r\n", chunks);
+}
+
+/// Those that have come.
+std::vector<std::string> messages_of(const UniqueFd& peer)
+{
+    std::vector<std::string> messages;
+    std::string message(200'000, '\0');
+    for (;;) {
+        const auto size = ::recv(peer.get(), message.data(), message.size(), MSG_DONTWAIT);
+        if (size <= 0) {
+            REQUIRE_FALSE(messages.empty());
+            return messages;
+        }
+        messages.push_back(message.substr(0, static_cast<std::size_t>(size)));
+    }
 }
 
 } // namespace
@@ -121,6 +141,38 @@ TEST_CASE("a stream is written piece by piece, and the connection goes on")
     }
     CHECK(becomes_true([&] { return bench.handler.wrote == 2; }));
     CHECK(peer.ask(http_post("/echo", "x")).status == 200);
+}
+
+TEST_CASE("a stream may end with nothing behind what was written")
+{
+    HttpBench bench;
+    auto peer = bench.connect();
+    CHECK(peer.ask(http_post("/stream-ends", "")).body == "one ");
+    CHECK(peer.ask(http_post("/echo", "x")).status == 200);
+}
+
+TEST_CASE("the end of a stream goes out with its last piece, at which its peer may close")
+{
+    for (const std::size_t size : {0UL, 1000UL, 100'000UL}) {
+        CAPTURE(size);
+        std::array<int, 2> ends{}; // each write is a message
+        REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) == 0);
+        const UniqueFd peer(ends[1]);
+        transport::HttpSocket own{UniqueFd(ends[0])};
+        std::string first;
+        transport::HttpAnswer answer{.type = "text/plain"};
+        answer.stream = [&](const auto& write) {
+            CHECK(write("first"));
+            first = messages_of(peer).back();
+            return std::string(size, 'x') + "last";
+        };
+        transport::HttpLibrary library;
+        CHECK(library.process(
+            own, {.method = "GET"}, false, [](auto) { return false; },
+            [&](bool) { return std::move(answer); }));
+        CHECK(first == "5\r\nfirst\r\n"); // waits for nothing
+        CHECK(messages_of(peer).back().ends_with("last\r\n0\r\n\r\n"));
+    }
 }
 
 TEST_CASE("a stream whose peer goes away ends, and is told as not written")

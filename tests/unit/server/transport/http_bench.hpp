@@ -213,9 +213,17 @@ class PathHandler final : public transport::HttpHandler {
             made.close = true;
         }
         if (path == "/stream") {
-            made.stream = [](const auto& write) { CHECK((write("one ") && write("two"))); };
-        } else if (path == "/stream-throws") {
             made.stream = [](const auto& write) {
+                CHECK(write("one "));
+                return std::string("two");
+            };
+        } else if (path == "/stream-ends") {
+            made.stream = [](const auto& write) {
+                CHECK(write("one "));
+                return std::string();
+            };
+        } else if (path == "/stream-throws") {
+            made.stream = [](const auto& write) -> std::string {
                 (void)write("one ");
                 throw std::runtime_error("a secret");
             };
@@ -225,6 +233,7 @@ class PathHandler final : public transport::HttpHandler {
                     std::this_thread::sleep_for(std::chrono::milliseconds(1));
                 }
                 ++ended;
+                return std::string();
             };
         } else {
             made.body = request.head.method + ' ' + path + ' ' + request.body;
