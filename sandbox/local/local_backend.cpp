@@ -2,7 +2,6 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
-#include "sandbox/base/host_time.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/local/attachment.hpp"
 #include "sandbox/local/blockers.hpp"
@@ -101,13 +100,12 @@ class LocalBackend final : public sandbox::Backend {
     const CgroupLayout& cgroups();
     const Host& host();
     [[nodiscard]] std::string machine_id(const std::string& key_hash);
-    [[nodiscard]] sandbox::MachineRecord find_unrecorded(const std::string& key_hash);
     [[nodiscard]] bool nothing_lives(const std::string& key_hash);
     Ahead expect(Expected wanted, bool first = false);
     void renew_spares() noexcept;
     [[nodiscard]] UidRange::Claim choose_uid(const std::string& key_hash);
-    [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, unsigned uid,
-                                  const Names& names, const HostFiles& files, const Ahead& ahead);
+    [[nodiscard]] LaunchSpec plan(const sandbox::MachineSpec& spec, CheckedMounts mounts,
+                                  unsigned uid, const Names& names, const Ahead& ahead);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id,
                                     const std::shared_ptr<Programs>& programs);
     [[nodiscard]] MachineFacts make(const sandbox::MachineSpec& spec, const std::string& id);
@@ -153,28 +151,6 @@ const Host& LocalBackend::host()
 std::string LocalBackend::machine_id(const std::string& key_hash)
 {
     return local::machine_id(host().state, key_hash);
-}
-
-/// The record that a server did not live to write: whatever may exist of the key's machine.
-sandbox::MachineRecord LocalBackend::find_unrecorded(const std::string& key_hash)
-{
-    if (!SessionFolder::is_name(key_hash)) {
-        return {};
-    }
-    const Host& here = host();
-    const std::string id = machine_id(key_hash);
-    MachineFacts facts;
-    facts.state = here.state;
-    facts.folder = key_hash;
-    facts.boot = boot_id();
-    facts.cgroups = session_cgroups(here.cgroups, SessionFolder::cgroup(here.state, key_hash, id));
-    facts.socket_path = SessionFolder::socket(here.state, key_hash, socket_in(here.runtime, id));
-    const auto listener = listener_at(facts.socket_path);
-    facts.pid = listener.pid;
-    facts.start_time = listener.start_time;
-    auto record = to_record(id, SessionFolder(here.state, key_hash).generation(), facts);
-    record.data["key_hash"] = key_hash;
-    return record;
 }
 
 /// Not even a machine that no record tells of.
@@ -283,12 +259,11 @@ UidRange::Claim LocalBackend::choose_uid(const std::string& key_hash)
         .choose(key_hash);
 }
 
-LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, unsigned uid, const Names& names,
-                              const HostFiles& files, const Ahead& ahead)
+LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, CheckedMounts mounts, unsigned uid,
+                              const Names& names, const Ahead& ahead)
 {
     const Host& here = host();
     sandbox::MachineSpec checked = spec;
-    auto mounts = checked_mounts(spec.mounts, here.programs->own(), files.binds, privileged_);
     checked.mounts = std::move(mounts.mounts);
     return make_plan({.spec = checked,
                       .ahead = ahead,
@@ -321,10 +296,13 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
                                            privileged_ ? settings_.uid_base - 1 : nobody, socket,
                                            settings_.certificates);
     const auto certificates = trust_files(proxy.authority, settings_.certificates);
-    auto uid = choose_uid(spec.key_hash); // others wait for its lock from here on: nothing slow
-    const LaunchSpec launch = plan(spec, uid.uid, {id, slot}, programs->files, ahead);
+    // Both wait for as long as the file system of a mount does not answer.
+    auto mounts =
+        checked_mounts(spec.mounts, here.programs->own(), programs->files.binds, privileged_);
     // Before it is mounted: of what is replaced at this moment there is a notice too many.
     MachineFacts facts = facts_before(spec, here.state);
+    auto uid = choose_uid(spec.key_hash); // others wait for its lock from here on: nothing slow
+    const LaunchSpec launch = plan(spec, std::move(mounts), uid.uid, {id, slot}, ahead);
     facts.cgroups = session_cgroups(here.cgroups, launch.cgroup.name);
     Creation creation({.state = here.state,
                        .state_fd = here.state_fd.get(),
@@ -403,7 +381,7 @@ void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
 {
     const auto key_hash = record.data.find("key_hash");
     const bool recorded = !record.id.empty() || key_hash == record.data.end();
-    const auto whole = recorded ? record : find_unrecorded(key_hash->second);
+    const auto whole = recorded ? record : unrecorded_machine(host(), key_hash->second);
     if (!sandbox::find_state_directory(settings_.state_directory)) {
         return; // nothing was ever made
     }
@@ -414,7 +392,7 @@ void LocalBackend::destroy(const sandbox::MachineRecord& record, bool purge)
 
 void LocalBackend::interrupt(const sandbox::MachineRecord& record)
 {
-    end_guest(find_unrecorded(record.data.at("key_hash")), host().state);
+    end_guest(unrecorded_machine(host(), record.data.at("key_hash")), host().state);
 }
 
 bool LocalBackend::is_gone(const sandbox::MachineRecord& record)

@@ -1,6 +1,10 @@
 #include "sandbox/local/record_origin.hpp"
 
+#include "sandbox/base/host_time.hpp"
+#include "sandbox/local/destroy.hpp"
+#include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
+#include "sandbox/local/stale_sockets.hpp"
 
 #include <cerrno>
 
@@ -42,6 +46,26 @@ sandbox::MachineRecord with_present_socket(const sandbox::MachineRecord& record,
         present.data["socket"] = state + '/' + facts.socket_path.substr(before.size());
     }
     return present;
+}
+
+sandbox::MachineRecord unrecorded_machine(const Host& host, const std::string& key_hash)
+{
+    if (!SessionFolder::is_name(key_hash)) {
+        return {};
+    }
+    const std::string id = machine_id(host.state, key_hash);
+    MachineFacts facts;
+    facts.state = host.state;
+    facts.folder = key_hash;
+    facts.boot = boot_id();
+    facts.cgroups = session_cgroups(host.cgroups, SessionFolder::cgroup(host.state, key_hash, id));
+    facts.socket_path = SessionFolder::socket(host.state, key_hash, socket_in(host.runtime, id));
+    const auto listener = listener_at(facts.socket_path);
+    facts.pid = listener.pid;
+    facts.start_time = listener.start_time;
+    auto record = to_record(id, SessionFolder(host.state, key_hash).generation(), facts);
+    record.data["key_hash"] = key_hash;
+    return record;
 }
 
 } // namespace berth::local

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/local/host.hpp"
 #include "sandbox/local/local_machine.hpp"
 
 #include <string>
@@ -17,5 +18,10 @@ namespace berth::local {
 /// with the path that it has now.
 [[nodiscard]] sandbox::MachineRecord with_present_socket(const sandbox::MachineRecord& record,
                                                          const std::string& state);
+
+/// The record that a server did not live to write: whatever may exist of the key's machine; an
+/// empty one where the key can be of none. Throws std::system_error.
+[[nodiscard]] sandbox::MachineRecord unrecorded_machine(const Host& host,
+                                                        const std::string& key_hash);
 
 } // namespace berth::local
