@@ -5,11 +5,11 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/process.hpp"
-#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/filter/policy.hpp"
 #include "sandbox/filter/secret_rule.hpp"
 #include "sandbox/local/proxy_secrets.hpp"
+#include "sandbox/local/stale_sockets.hpp"
 #include "sandbox/local/trust_files.hpp"
 #include "sandbox/placeholder.hpp"
 #include "sandbox/protocol/wire.hpp"
@@ -104,7 +104,7 @@ SessionProxy start_session_proxy(const std::string& program, const sandbox::Mach
                                 .max_sent = spec.filter.max_sent};
     UniqueFd secrets;
     if (!policy.secrets.empty()) {
-        secrets = listen_unix(secrets_socket_of(socket_path));
+        secrets = listen_beside_stale(secrets_socket_of(socket_path));
     }
     std::array<int, 2> ends{};
     // Of messages: of a stream the guest would have to find where one denial ends.

@@ -3,7 +3,7 @@
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/directory.hpp"
 #include "sandbox/base/file_lock.hpp"
-#include "sandbox/base/unique_fd.hpp"
+#include "sandbox/base/unix_socket.hpp"
 #include "sandbox/local/cgroup_tree.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/process_identity.hpp"
@@ -133,6 +133,19 @@ Listener listener_at(const std::string& socket_path) noexcept
         return {};
     }
     return {peer.pid, *started};
+}
+
+UniqueFd listen_beside_stale(const std::string& path)
+{
+    const auto slash = path.rfind('/');
+    const UniqueFd folder(
+        ::open(path.substr(0, slash).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    // It goes with the descriptor.
+    if (!folder || !flock_until(folder.get(), LOCK_SH, Deadline::after(std::chrono::seconds(5)))) {
+        throw std::system_error(folder ? EBUSY : errno, std::generic_category(),
+                                "lock the directory of " + path);
+    }
+    return listen_unix("/proc/self/fd/" + std::to_string(folder.get()) + path.substr(slash));
 }
 
 void remove_stale_sockets(const std::string& runtime_folder, const CgroupLayout& cgroups,

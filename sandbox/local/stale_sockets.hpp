@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/cgroup_layout.hpp"
 
 #include <cstdint>
@@ -28,9 +29,15 @@ struct Listener {
 /// still empty cgroups for those of the old one. Throws as renew_runtime_folder().
 [[nodiscard]] std::string place_of_socket(const std::string& runtime_folder, const std::string& id);
 
+/// Listens at a socket that this makes in the runtime folder, unless somebody removes stale ones
+/// there: one that is made and not listened at yet would be taken for one. Throws
+/// std::system_error: EBUSY where another berth, which was stopped, holds the folder.
+[[nodiscard]] UniqueFd listen_beside_stale(const std::string& path);
+
 /// Removes the sockets in the runtime folder that nobody listens at, of whatever state directory,
-/// and the empty cgroups of the same machines. The launcher holds a lock on the folder between
-/// making a socket and listening at it, so one that is being made is not taken for a stale one.
+/// and the empty cgroups of the same machines. Between making a socket and listening at it the
+/// launcher and listen_beside_stale() hold a lock on the folder, so one that is being made is not
+/// taken for a stale one.
 void remove_stale_sockets(const std::string& runtime_folder, const CgroupLayout& cgroups,
                           const Deadline& deadline);
 
