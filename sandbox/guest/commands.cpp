@@ -45,8 +45,8 @@ Commands::State::State(EventLoop& loop, Workers& workers, protocol::GuestConfig 
                }
            },
            [this] {
-               if (job_left) {
-                   job_left();
+               if (left_unseen) {
+                   left_unseen();
                }
            },
            denials},

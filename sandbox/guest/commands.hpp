@@ -132,8 +132,9 @@ class Commands {
     /// nobody has seen: of those that have ended now, of the others once they do.
     void leave(const std::function<bool(const std::string& server)>& is_here);
 
-    /// `left` is called when one has ended that leave() has counted.
-    void on_job_left(std::function<void()> left);
+    /// `unseen` is called when there is one more for has_unseen(): a connection has ended before
+    /// its answer was read, a job that leave() has counted has, or a notice reached nobody.
+    void on_left_unseen(std::function<void()> unseen);
 
     /// Results that reached nobody and that were dropped for newer ones; claimed with the marks.
     [[nodiscard]] std::uint32_t forgotten_unseen() const noexcept;

@@ -285,6 +285,7 @@ std::string Commands::State::detach(const std::string& id)
         job.made_by_break = true;
         const auto job_id = job.state.job_id;
         remember(std::move(job));
+        host.left_unseen();
         return job_id;
     }
     std::string job_id;
@@ -292,6 +293,7 @@ std::string Commands::State::detach(const std::string& id)
         if (job.awaited == id) {
             job.outcome.cut_off();
             job_id = job.state.job_id;
+            host.left_unseen();
         }
     }
     return job_id;

@@ -112,6 +112,9 @@ void Commands::State::settle_claim(UnseenMark::Claim claim, bool told, const std
 {
     for_outcomes([&](Outcome& outcome, bool /*over*/) { outcome.settle(claim, told, server); });
     forgotten.settle(claim, told);
+    if (!told && has_unseen()) {
+        host.left_unseen();
+    }
 }
 
 /// Of a command that is no job its call tells, or detach().
@@ -133,7 +136,7 @@ void Commands::State::leave(const std::function<bool(const std::string& server)>
     }
     any = forgotten.leave(is_here) || any;
     if (any) {
-        host.job_left();
+        host.left_unseen();
     }
 }
 
@@ -182,9 +185,9 @@ void Commands::leave(const std::function<bool(const std::string& server)>& is_he
     state_->leave(is_here);
 }
 
-void Commands::on_job_left(std::function<void()> left)
+void Commands::on_left_unseen(std::function<void()> unseen)
 {
-    state_->job_left = std::move(left);
+    state_->left_unseen = std::move(unseen);
 }
 
 bool Commands::has_unread() const

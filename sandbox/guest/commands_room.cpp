@@ -174,6 +174,7 @@ std::string Commands::State::refuse(const Delayed& command, const std::exception
     job.outcome.cut_off();
     auto job_id = job.state.job_id;
     remember(std::move(job));
+    host.left_unseen();
     return job_id;
 }
 

@@ -200,9 +200,9 @@ struct Commands::State {
     std::deque<BootClock::time_point> recent_ends; ///< of the last calls
     UnseenMark::Claim last_claim = 0;
     ForgottenOutcomes forgotten;
-    std::function<void()> job_ended; ///< set by on_job_end()
-    std::function<void()> job_left;  ///< set by on_job_left()
-    std::list<EndedJob> ended;       ///< oldest first; iterated by nobody while the loop turns
+    std::function<void()> job_ended;   ///< set by on_job_end()
+    std::function<void()> left_unseen; ///< set by on_left_unseen()
+    std::list<EndedJob> ended;         ///< oldest first; iterated by nobody while the loop turns
     JobCalls job_calls;
     std::vector<CommandCgroup> emptied;      ///< that the kernel would not remove yet
     std::unique_ptr<QuotaWatch> quota_watch; ///< none: no quota

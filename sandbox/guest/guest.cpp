@@ -205,7 +205,7 @@ void tell_of_outcomes(Server& server, Commands& commands)
     server.on_unseen_wanted([&] { return commands.has_unseen(); });
     server.on_departure(
         [&] { commands.leave([&](const std::string& name) { return server.is_here(name); }); });
-    commands.on_job_left([&] { server.note_unseen(); });
+    commands.on_left_unseen([&] { server.note_unseen(); });
 }
 
 /// Until the guest is to end.

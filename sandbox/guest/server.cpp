@@ -95,7 +95,7 @@ bool Server::is_here(const std::string& server) const
 void Server::forget_server(const std::string& server)
 {
     if (!is_here(server) && attending_.erase(server) > 0) {
-        departed_ = BootClock::now();
+        may_have_unseen_ = BootClock::now();
         was_unseen_ = false;
         named_.drop_absent([&](const std::string& other) { return other != server; });
         if (gone_) {
@@ -266,12 +266,12 @@ Server::room_for(const protocol::FrameReader::Announced& request, EventLoop::Tas
 
 bool Server::has_unseen() noexcept
 {
-    if (!departed_ || !has_unseen_) {
+    if (!may_have_unseen_ || !has_unseen_) {
         return false;
     }
     const bool any = has_unseen_();
-    if (!any && (was_unseen_ || BootClock::now() - *departed_ > settling_time)) {
-        departed_.reset();
+    if (!any && (was_unseen_ || BootClock::now() - *may_have_unseen_ > settling_time)) {
+        may_have_unseen_.reset();
     }
     was_unseen_ = any;
     return any;

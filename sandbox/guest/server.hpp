@@ -64,9 +64,8 @@ class Server : public ConnectionOwner {
     /// case.
     void on_clients_changed(std::function<void()> changed) { changed_ = std::move(changed); }
 
-    /// `any`: whether there are outcomes that nobody was told of; after a server has left each
-    /// reply says that, until they are told. What has come loose of a connection alone is that of a
-    /// server which is here, and had it.
+    /// `any`: whether there are outcomes that nobody was told of; after a server has left, and
+    /// after note_unseen(), each reply says that, until they are told.
     void on_unseen_wanted(std::function<bool()> any) { has_unseen_ = std::move(any); }
 
     [[nodiscard]] bool has_unseen() noexcept override;
@@ -74,8 +73,9 @@ class Server : public ConnectionOwner {
     /// `departed` is called when a server has gone that had said that it stays.
     void on_departure(std::function<void()> departed) { gone_ = std::move(departed); }
 
-    /// There is an outcome more that nobody was told of and that is no server's which is here.
-    void note_unseen() noexcept { departed_ = BootClock::now(); }
+    /// There is an outcome more that nobody was told of. Its server may be here still: it has given
+    /// up the call, or the client that was to read the answer has gone.
+    void note_unseen() noexcept { may_have_unseen_ = BootClock::now(); }
 
     /// Whether that server has a connection, or has said for how long it is here.
     [[nodiscard]] bool is_here(const std::string& server) const;
@@ -118,8 +118,9 @@ class Server : public ConnectionOwner {
     std::function<void()> changed_;
     std::function<void()> gone_;
     std::function<bool()> has_unseen_;
-    std::optional<BootClock::time_point> departed_; ///< when one has left, until all is told
-    bool was_unseen_ = false;                       ///< something was, since then
+    /// When a server has left, or there was something to be told; until all is.
+    std::optional<BootClock::time_point> may_have_unseen_;
+    bool was_unseen_ = false; ///< something was, since then
     PayloadBudget budget_;
     NamedCalls named_;
     Leases leases_;

@@ -25,7 +25,8 @@ constexpr std::chrono::seconds collect_pause{5};
 constexpr std::chrono::seconds close_time{1};
 /// Of an unnamed session's machine elsewhere, to be ended with its server.
 constexpr std::chrono::seconds far_end_time{5};
-/// The guest knows some seconds after its wake that nobody has read a result.
+/// A guest says with its replies that a result reached nobody, and knows it some seconds after its
+/// wake. One of an earlier release says it only once a server has left: for so long it is asked.
 constexpr std::chrono::minutes doubt_lasts{1};
 
 /// What others are at just then is looked at again: they may be about to die, or what they make or

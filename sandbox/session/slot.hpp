@@ -49,8 +49,8 @@ struct Slot : std::enable_shared_from_this<Slot> {
                               ///< here under `making` too
     bool others_tell = false; ///< what they keep, and may die before they have
     BootClock::time_point settled_from{}; ///< calls do not try before
-    /// A call was given up while its guest did not answer: until then each lease asks for what
-    /// nobody has seen.
+    /// A call was given up while its guest did not answer, or a result reached nobody: until then
+    /// each lease asks for what nobody has seen, also a guest that does not say that there is any.
     BootClock::time_point doubtful_until{};
     BootClock::time_point touched;
 

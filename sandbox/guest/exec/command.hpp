@@ -47,7 +47,7 @@ struct CommandHost {
     std::function<void(const Command&)> printed; ///< the command has
     /// A job has printed something, or ended, or its shell has.
     std::function<void(const Command&)> job_changed;
-    std::function<void()> job_left; ///< a job has ended that nobody who is here knows of
+    std::function<void()> left_unseen; ///< there is an outcome more that nobody was told of
     Denials& denials;
 };
 

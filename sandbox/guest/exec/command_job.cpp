@@ -128,7 +128,7 @@ void Command::become_over()
     if (was_job()) {
         host_.job_changed(*this);
         if (outcome_.end()) {
-            host_.job_left();
+            host_.left_unseen();
         }
     }
 }

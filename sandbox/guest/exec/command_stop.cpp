@@ -120,6 +120,7 @@ void Command::detach()
     }
     awaited_ = false;
     outcome_.cut_off();
+    host_.left_unseen();
     if (!job_id_.empty()) {
         return;
     }

@@ -408,6 +408,26 @@ class OutcomesTest(ParityTest):
         self.assertEqual(self.output("cat log"), "once\n")
         self.assertEqual(self.run_command("true").notices, [])
 
+    @local_only
+    def test_what_one_server_gave_up_another_that_stays_is_told(self):
+        other = self.start("--session", "work")
+        other.call_tool("bash_exec", {"command": "true"})
+        (guest,) = self.living_guests()
+        pending = self.berth.call_async("bash_exec", {"command": "sleep 3; exit 4"})
+        time.sleep(1)  # as above
+        os.kill(guest, signal.SIGSTOP)
+        try:
+            self.assertIn("does not answer any more", pending.result(60).text)
+        finally:
+            os.kill(guest, signal.SIGCONT)
+        told = []
+
+        def is_told():
+            told.extend(other.call_tool("bash_exec", {"command": "true"}).notices)
+            return told
+        self.wait_until(is_told, 20, "it is told")
+        self.assertIn("`sleep 3; exit 4`) reached nobody", told[0])
+
     def test_what_another_server_s_client_waits_for_is_left_to_it(self):
         server, pending = self.begun("echo b >begun; read line <gate; echo printed; exit 5")
         self.assertEqual(self.told(), [])

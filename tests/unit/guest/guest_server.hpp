@@ -96,6 +96,17 @@ class GuestServer {
     /// Whether there are outcomes that nobody was told of.
     void set_unseen(bool any) { unseen_ = any; }
 
+    /// One more has come that is no departure's.
+    void note_unseen()
+    {
+        std::promise<void> done;
+        loop_.post([&] {
+            server_->note_unseen();
+            done.set_value();
+        });
+        done.get_future().wait();
+    }
+
     guest::EventLoop& loop() { return loop_; }
 
     /// For handlers. They end before the loop that their calls report to.

@@ -41,8 +41,7 @@ TEST_CASE("a reply tells of unseen outcomes after another server has left, until
     Peer one = staying(server, "one");
     Peer other = staying(server, "other");
     CHECK_FALSE(is_told(one));
-    // Of one that is there, and has had its answer: only its connection broke.
-    server.set_unseen(true);
+    server.set_unseen(true); // of which nobody has said that it reached nobody
     CHECK_FALSE(is_told(one));
     other.close();
     CHECK(tests::becomes_true([&] { return server.connections() == 1; }));
@@ -65,6 +64,20 @@ TEST_CASE("what comes loose a moment after a server has left is told too")
     CHECK_FALSE(is_told(one));
     server.set_unseen(true);
     CHECK(is_told(one));
+}
+
+TEST_CASE("a reply tells of what reached nobody while all servers stay")
+{
+    GuestServer server(
+        [](const auto& call, const protocol::Frame& /*request*/) { call->reply("done"); });
+    Peer one = staying(server, "one");
+    Peer other = staying(server, "other");
+    server.set_unseen(true);
+    server.note_unseen();
+    CHECK(is_told(one));
+    CHECK(is_told(other));
+    server.set_unseen(false); // somebody was told
+    CHECK_FALSE(is_told(one));
 }
 
 } // namespace berth::test

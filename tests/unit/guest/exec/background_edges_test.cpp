@@ -183,6 +183,37 @@ TEST_CASE("an exit code is kept where the deadline comes while the last output i
     CHECK(known >= 1); // on a busy host the deadline may come before the end
 }
 
+TEST_CASE("of each outcome that comes to reach nobody it is said at once, whoever is here")
+{
+    Guest guest(Mode::subreaper);
+    int said = 0;
+    guest.commands->on_left_unseen([&] { ++said; });
+    const auto running = Guest::request("sleep 0.2");
+    (void)guest.start(running);
+    guest.commands->detach(running.id);
+    CHECK(said == 1);
+    auto answered = Guest::request("exit 3");
+    answered.acknowledge = true;
+    CHECK(guest.run(answered).reply.exit_code == 3);
+    CHECK(guest.until([&] { return guest.commands->running() == 0; }));
+    guest.commands->detach(answered.id);
+    CHECK(said == 2);
+    auto job = in_background("exit 4");
+    job.acknowledge = true;
+    CHECK(guest.run(job).reply.background);
+    CHECK(guest.until([&] { return guest.commands->jobs().empty(); }));
+    guest.commands->detach(job.id);
+    CHECK(said == 3);
+    guest.commands->note_not_run(guest.commands->asked(Guest::request("true")),
+                                 std::make_exception_ptr(Error(ErrorCode::busy, "no place")));
+    CHECK(said == 4);
+    guest.commands->settle_claim(guest.commands->lend_unseen(), /*told=*/false);
+    CHECK(said == 5);
+    guest.commands->settle_claim(guest.commands->lend_unseen(), /*told=*/true);
+    CHECK(said == 5);
+    CHECK_FALSE(guest.commands->has_unseen());
+}
+
 TEST_CASE("a job's id is that of its machine")
 {
     EventLoop loop;
