@@ -301,13 +301,18 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
 }
 
 protocol::JobOutputReply Sandbox::job_output(const protocol::JobOutputRequest& request,
-                                             const std::stop_token& stop, const Printed& printed)
+                                             const std::stop_token& stop, const Printed& printed,
+                                             Receipt* receipt)
 {
     // One that waits is no quick call; one that does not must get through however many wait.
     const auto turn = request.wait > 0 ? commands_.enter(stop) : Turns::Turn();
     const auto wait = time_of(request.wait);
-    return call<protocol::JobOutputReply>(Operation::job_output, request, stop, wait + read_time,
-                                          nullptr, nullptr, &printed);
+    Kept kept;
+    auto reply = call<protocol::JobOutputReply>(Operation::job_output, request, stop,
+                                                wait + read_time, nullptr, nullptr, &printed,
+                                                request.acknowledge ? &kept : nullptr);
+    keep(std::move(kept), reply.acknowledge, receipt);
+    return reply;
 }
 
 protocol::JobInputReply Sandbox::job_input(const protocol::JobInputRequest& request,
@@ -317,12 +322,17 @@ protocol::JobInputReply Sandbox::job_input(const protocol::JobInputRequest& requ
 }
 
 protocol::JobKillReply Sandbox::job_kill(const protocol::JobKillRequest& request,
-                                         const std::stop_token& stop)
+                                         const std::stop_token& stop, Receipt* receipt)
 {
     const auto grace = time_of(request.grace);
     // As for output: one that may take long is no quick call.
     const auto turn = grace > quick_grace ? commands_.enter(stop) : Turns::Turn();
-    return call<protocol::JobKillReply>(Operation::job_kill, request, stop, grace + answer_time);
+    Kept kept;
+    auto reply = call<protocol::JobKillReply>(Operation::job_kill, request, stop,
+                                              grace + answer_time, nullptr, nullptr, nullptr,
+                                              request.acknowledge ? &kept : nullptr);
+    keep(std::move(kept), reply.acknowledge, receipt);
+    return reply;
 }
 
 protocol::ReadFileReply Sandbox::read_file(const protocol::ReadFileRequest& request,

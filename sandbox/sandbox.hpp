@@ -138,14 +138,16 @@ class Sandbox {
                                                  const Printed& printed = {},
                                                  Receipt* receipt = nullptr);
     /// Of jobs, whichever server of the session started them. A stop request ends the waiting, not
-    /// the job.
+    /// the job. `receipt`: as for execute(), of an answer that tells the end.
     [[nodiscard]] protocol::JobOutputReply job_output(const protocol::JobOutputRequest& request,
                                                       const std::stop_token& stop,
-                                                      const Printed& printed = {});
+                                                      const Printed& printed = {},
+                                                      Receipt* receipt = nullptr);
     [[nodiscard]] protocol::JobInputReply job_input(const protocol::JobInputRequest& request,
                                                     const std::stop_token& stop);
     [[nodiscard]] protocol::JobKillReply job_kill(const protocol::JobKillRequest& request,
-                                                  const std::stop_token& stop);
+                                                  const std::stop_token& stop,
+                                                  Receipt* receipt = nullptr);
     [[nodiscard]] protocol::ReadFileReply read_file(const protocol::ReadFileRequest& request,
                                                     const std::stop_token& stop);
     [[nodiscard]] protocol::WriteFileReply write_file(const protocol::WriteFileRequest& request,

@@ -81,10 +81,14 @@ protocol::JobKillRequest BashKill::request(const Args& args, const Settings& /*s
 
 Result BashKill::run(Context& context, const Args& args)
 {
-    const auto asked = request(args, context.settings);
-    return render(args, with_job(context, args.job_id, [&](sandbox::Sandbox& sandbox) {
-                      return sandbox.job_kill(asked, context.stop);
-                  }));
+    auto asked = request(args, context.settings);
+    asked.acknowledge = true;
+    sandbox::Receipt receipt;
+    auto result = render(args, with_job(context, args.job_id, [&](sandbox::Sandbox& sandbox) {
+                             return sandbox.job_kill(asked, context.stop, &receipt);
+                         }));
+    result.receipt = std::move(receipt);
+    return result;
 }
 
 Result BashKill::render(const Args& args, const protocol::JobKillReply& reply)

@@ -79,10 +79,14 @@ Result BashOutput::run(Context& context, const Args& args)
 {
     auto asked = request(args, context.settings);
     asked.progress = asked.wait > 0 ? wanted_progress(context) : 0;
+    asked.acknowledge = true;
+    sandbox::Receipt receipt;
     const auto reply = with_job(context, args.job_id, [&](sandbox::Sandbox& sandbox) {
-        return sandbox.job_output(asked, context.stop, show_printed(context));
+        return sandbox.job_output(asked, context.stop, show_printed(context), &receipt);
     });
-    return render(args, reply, context.settings);
+    auto result = render(args, reply, context.settings);
+    result.receipt = std::move(receipt);
+    return result;
 }
 
 Result BashOutput::render(const Args& args, const protocol::JobOutputReply& reply,

@@ -113,6 +113,9 @@ class Commands {
     /// Whether any is marked as unread: see JobEntry.
     [[nodiscard]] bool has_unread() const;
 
+    /// Whoever was told that this job has ended, and how, has read it.
+    void read_end(const std::string& job_id);
+
     /// Somebody tells the agent of all jobs that are marked as unseen.
     void seen_all();
 
@@ -155,7 +158,8 @@ class Commands {
 
     // ---- of jobs, running or remembered; all throw Error(not_found) for any other
 
-    /// Throws Error(invalid_argument) for a bad cursor or filter.
+    /// Throws Error(invalid_argument) for a bad cursor or filter. Of an answer that is to be
+    /// acknowledged (JobOutputReply::acknowledge) read_end() says that it was; so of job_kill().
     Waiting job_output(const protocol::JobOutputRequest& request, JobCalls::OutputDone done,
                        const Asker& asker = {});
 

@@ -395,9 +395,10 @@ Commands::Waiting Commands::job_output(const protocol::JobOutputRequest& request
 {
     const auto call = state_->job_calls.output(
         request,
-        [this, done = std::move(done)](protocol::JobOutputReply reply, std::exception_ptr error) {
-            if (!error && !reply.state.running) {
-                state_->read_end(reply.state.job_id);
+        [this, acknowledge = request.acknowledge,
+         done = std::move(done)](protocol::JobOutputReply reply, std::exception_ptr error) {
+            if (!error) {
+                reply.acknowledge = state_->tells_end(reply.state, acknowledge);
             }
             done(std::move(reply), std::move(error));
         },
@@ -418,10 +419,10 @@ Commands::Waiting Commands::job_kill(const protocol::JobKillRequest& request, Ki
                                      const Asker& asker)
 {
     const auto call =
-        state_->job_kill(request, [this, done = std::move(done)](protocol::JobKillReply reply,
-                                                                 std::exception_ptr error) {
-            if (!error && !reply.state.running) {
-                state_->read_end(reply.state.job_id);
+        state_->job_kill(request, [this, acknowledge = request.acknowledge, done = std::move(done)](
+                                      protocol::JobKillReply reply, std::exception_ptr error) {
+            if (!error) {
+                reply.acknowledge = state_->tells_end(reply.state, acknowledge);
             }
             done(std::move(reply), std::move(error));
         });

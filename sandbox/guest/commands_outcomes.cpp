@@ -42,6 +42,14 @@ void Commands::State::read_end(const std::string& job_id)
     }
 }
 
+bool Commands::State::tells_end(const protocol::JobState& job, bool acknowledges)
+{
+    if (!job.running && !acknowledges) {
+        read_end(job.job_id);
+    }
+    return !job.running && acknowledges;
+}
+
 bool Commands::State::has_unseen() const noexcept
 {
     return forgotten.untold() > 0 ||
@@ -148,6 +156,11 @@ std::vector<std::string> Commands::untold_ends()
 void Commands::shown(const std::vector<std::string>& job_ids)
 {
     state_->shown(job_ids);
+}
+
+void Commands::read_end(const std::string& job_id)
+{
+    state_->read_end(job_id);
 }
 
 void Commands::seen_all()

@@ -141,6 +141,9 @@ struct Commands::State {
     void seen(const std::string& job_id, const std::string& server);
     /// Whoever asked was told that it has ended, and how.
     void read_end(const std::string& job_id);
+    /// Of an answer with that state, whose asker says when it was read (`acknowledges`) or not:
+    /// whether that is waited for. Else an end that it tells is read now.
+    [[nodiscard]] bool tells_end(const protocol::JobState& job, bool acknowledges);
     [[nodiscard]] bool has_unseen() const noexcept;
     void seen_all();
     /// The ids of jobs that have ended, and of which somebody is still to be told.

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/utf8.hpp"
+#include "sandbox/guest/acknowledgements.hpp"
 #include "sandbox/guest/command_answer.hpp"
 #include "sandbox/guest/connection.hpp"
 #include "sandbox/guest/files/replaced_files.hpp"
@@ -90,39 +91,6 @@ void ping(const LoopContext& /*context*/, const std::shared_ptr<Call>& call,
           std::string_view /*request*/)
 {
     call->reply({});
-}
-
-/// Whether what the asker was lent is to be acknowledged: with its connection's end it comes back.
-bool claim_unseen(const std::shared_ptr<Call>& call, Commands& commands, bool acknowledges)
-{
-    if (!acknowledges) {
-        commands.seen_all();
-        return false;
-    }
-    const auto claim = commands.lend_unseen();
-    if (claim == 0) {
-        return false;
-    }
-    const auto give_back = [&commands, claim] { commands.settle_claim(claim, /*told=*/false); };
-    call->on_cancel(give_back);
-    call->on_gone(give_back);
-    call->on_acknowledged([&commands, claim, server = call->server()] {
-        commands.settle_claim(claim, /*told=*/true, server);
-    });
-    return true;
-}
-
-/// The same of one that shows how all have ended. Nobody else is kept from telling it meanwhile.
-bool show_ends(const std::shared_ptr<Call>& call, Commands& commands)
-{
-    auto ids = commands.untold_ends();
-    if (ids.empty()) {
-        return false;
-    }
-    call->on_gone([] {}); // as if it had not been asked, nor behind a cancel
-    call->on_cancel([of = call.get()] { of->on_acknowledged(nullptr); });
-    call->on_acknowledged([&commands, ids = std::move(ids)] { commands.shown(ids); });
-    return true;
 }
 
 void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::string_view request)
@@ -312,6 +280,16 @@ Commands::Asker asker_of(const Call& call)
     return {call.asker(), call.server()};
 }
 
+template <class Reply>
+void answer_of_job(const std::shared_ptr<Call>& call, Commands& commands, const Reply& reply,
+                   const std::exception_ptr& error)
+{
+    if (!error && reply.acknowledge) {
+        end_read_with(call, commands, reply.state.job_id);
+    }
+    answer(*call, reply, error);
+}
+
 void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
                 std::string_view request)
 {
@@ -320,9 +298,9 @@ void job_output(const LoopContext& context, const std::shared_ptr<Call>& call,
     call->say("reading the output of " + decoded.job_id.substr(0, 60));
     const auto waiting = commands.job_output(
         decoded,
-        [call, news = tell_output(call, commands, decoded.job_id, decoded.progress)](
+        [call, &commands, news = tell_output(call, commands, decoded.job_id, decoded.progress)](
             const protocol::JobOutputReply& reply, const std::exception_ptr& error) {
-            answer(*call, reply, error);
+            answer_of_job(call, commands, reply, error);
         },
         asker_of(*call));
     end_waiting(call, commands, waiting, "the job goes on");
@@ -341,8 +319,8 @@ void job_kill(const LoopContext& context, const std::shared_ptr<Call>& call,
     Commands& commands = context.services.commands;
     const auto waiting = commands.job_kill(
         protocol::decode<protocol::JobKillRequest>(request),
-        [call](const protocol::JobKillReply& reply, const std::exception_ptr& error) {
-            answer(*call, reply, error);
+        [call, &commands](const protocol::JobKillReply& reply, const std::exception_ptr& error) {
+            answer_of_job(call, commands, reply, error);
         },
         asker_of(*call));
     end_waiting(call, commands, waiting,

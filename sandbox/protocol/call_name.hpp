@@ -40,11 +40,13 @@ inline constexpr const char* unknown_call = "unknown_call";
            operation == Operation::job_kill;
 }
 
-/// Whether one may have a name, and is answered again by it then: who asks for what nobody has seen
-/// has to say that it was had, and without a name can only do so on the same connection.
+/// Whether one may have a name, and is answered again by it then: who asks for what nobody has
+/// seen, or how a job ended, has to say that it was had, and without a name can only do so on the
+/// same connection.
 [[nodiscard]] constexpr bool may_be_named(Operation operation) noexcept
 {
-    return is_named(operation) || operation == Operation::info;
+    return is_named(operation) || operation == Operation::info ||
+           operation == Operation::job_output;
 }
 
 /// Whether a call of this operation changes nothing, so that it may be made again without a name.

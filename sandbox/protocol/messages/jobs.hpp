@@ -70,6 +70,9 @@ struct JobOutputRequest {
     std::uint64_t progress = 0; ///< as in ExecuteRequest, while it waits
     /// As they will be treated in what is shown: that is what the filter judges.
     ControlCharacters control_characters = ControlCharacters::strip;
+    /// Whoever asks will say, as in ExecuteRequest, that an answer which tells the end was read:
+    /// until then it counts as told to nobody. Without, it is read once it is answered.
+    bool acknowledge = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -82,6 +85,7 @@ struct JobOutputRequest {
         field(6, self.tail_limit);
         field(7, self.progress);
         field(8, self.control_characters);
+        field(9, self.acknowledge);
     }
 };
 
@@ -117,7 +121,8 @@ struct JobOutputReply {
     JobState state;
     JobStream out;
     JobStream err;
-    std::string cursor; ///< of what follows
+    std::string cursor;       ///< of what follows
+    bool acknowledge = false; ///< it tells the end, which counts as read once that is said
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -126,6 +131,7 @@ struct JobOutputReply {
         field(2, self.out);
         field(3, self.err);
         field(4, self.cursor);
+        field(5, self.acknowledge);
     }
 };
 
@@ -159,8 +165,9 @@ struct JobInputReply {
 
 struct JobKillRequest {
     std::string job_id;
-    std::int32_t signal = 0; ///< to every process; SIGTERM and SIGKILL end the job
-    std::uint64_t grace = 0; ///< after SIGTERM, until what is left is killed
+    std::int32_t signal = 0;  ///< to every process; SIGTERM and SIGKILL end the job
+    std::uint64_t grace = 0;  ///< after SIGTERM, until what is left is killed
+    bool acknowledge = false; ///< as in JobOutputRequest
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -168,18 +175,21 @@ struct JobKillRequest {
         field(1, self.job_id);
         field(2, self.signal);
         field(3, self.grace);
+        field(4, self.acknowledge);
     }
 };
 
 struct JobKillReply {
     JobState state;
     std::uint32_t signalled = 0; ///< processes that got the signal
+    bool acknowledge = false;    ///< as in JobOutputReply
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
     {
         field(1, self.state);
         field(2, self.signalled);
+        field(3, self.acknowledge);
     }
 };
 

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -91,6 +92,39 @@ TEST_CASE("a result that nobody has seen is kept as that of a job")
     CHECK(text.ends_with("2999\n3000\n"));
     CHECK(machine.unseen().empty()); // whoever asks for it knows of it
     CHECK(machine.jobs() == 1);
+}
+
+TEST_CASE("an end that an answer tells is read once that answer is, and not before")
+{
+    Machine machine;
+    auto request = command("read line; exit 7");
+    request.background = request.stdin_open = true;
+    request.acknowledge = false;
+    const auto job = machine.server->execute(request, {}).job_id;
+    berth::protocol::JobOutputRequest asked;
+    asked.job_id = job;
+    asked.acknowledge = true;
+    Receipt receipt;
+    CHECK_FALSE(machine.server->job_output(asked, {}, {}, &receipt).acknowledge); // it runs
+    CHECK_FALSE(static_cast<bool>(receipt));
+    (void)machine.server->job_input({job, "", true}, {});
+    REQUIRE(becomes_true([&] { return machine.server->info().jobs.empty(); }));
+    // Whether somebody is still to be told how it ended.
+    const auto is_owed = [&] { return machine.server->info().ended.at(0).expected; };
+    CHECK(machine.server->job_output(asked, {}, {}, &receipt).acknowledge);
+    CHECK(is_owed());
+    receipt = {}; // its server was killed before that was read
+    berth::protocol::JobKillRequest kill;
+    kill.job_id = job;
+    kill.signal = SIGTERM;
+    kill.acknowledge = true;
+    CHECK(machine.server->job_kill(kill, {}, &receipt).acknowledge);
+    CHECK(is_owed());
+    receipt.decline(); // its client had cancelled the call
+    CHECK(is_owed());
+    CHECK(machine.server->job_output(asked, {}, {}, &receipt).acknowledge);
+    receipt.acknowledge();
+    CHECK(becomes_true([&] { return !is_owed(); }));
 }
 
 TEST_CASE("what is told to a server is marked no more")
