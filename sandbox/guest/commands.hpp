@@ -145,6 +145,9 @@ class Commands {
     /// The same of jobs that somebody knows of who is here.
     [[nodiscard]] std::uint32_t forgotten_expected() const noexcept;
 
+    /// The same of those that somebody is about to tell.
+    [[nodiscard]] std::uint32_t forgotten_lent() const noexcept;
+
     /// See protocol::InfoReply.
     [[nodiscard]] std::optional<std::uint64_t> open_files() const noexcept;
 

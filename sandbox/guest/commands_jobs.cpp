@@ -42,6 +42,7 @@ protocol::JobEntry entry_of(const protocol::JobState& state, const Outcome& outc
     entry.remaining = state.remaining;
     entry.unseen = outcome.unseen().is_set();
     entry.expected = outcome.is_expected(!state.running);
+    entry.lent = outcome.unseen().is_lent();
     entry.order = order;
     entry.not_run = state.not_run;
     entry.ended_by = state.ended_by;

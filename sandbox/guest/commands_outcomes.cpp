@@ -193,6 +193,11 @@ std::uint32_t Commands::forgotten_expected() const noexcept
     return state_->forgotten.expected();
 }
 
+std::uint32_t Commands::forgotten_lent() const noexcept
+{
+    return state_->forgotten.lent();
+}
+
 void Commands::leave(const std::function<bool(const std::string& server)>& is_here)
 {
     state_->leave(is_here);

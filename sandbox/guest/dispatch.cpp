@@ -110,6 +110,7 @@ void info(const LoopContext& context, const std::shared_ptr<Call>& call, std::st
     reply.ended = services.commands.ended_jobs();
     reply.forgotten_unseen = services.commands.forgotten_unseen();
     reply.forgotten_expected = services.commands.forgotten_expected();
+    reply.forgotten_lent = services.commands.forgotten_lent();
     reply.open_files = services.commands.open_files();
     reply.layers = services.commands.layers();
     if (::prctl(PR_GET_SECCOMP) == 2) {

@@ -172,7 +172,8 @@ class Exit {
         std::string words;
         try {
             words = last_words(commands_.jobs(), commands_.ended_jobs(),
-                               commands_.forgotten_unseen() + commands_.forgotten_expected());
+                               commands_.forgotten_unseen() + commands_.forgotten_expected() +
+                                   commands_.forgotten_lent());
         } catch (const std::exception&) {
             words.clear(); // of memory there is none; why it ends is noted all the same
         }

@@ -18,10 +18,13 @@ constexpr std::size_t longest_command = 512;
 
 static_assert(most_named * (longest_command + 256) < protocol::longest_last_words);
 
-/// Those that nobody was told the end of: with the machine nobody can ask any more.
+/// Those that nobody was told the end of: with the machine nobody can ask any more. Also what
+/// somebody is about to tell, who may not come to it: told twice rather than never.
 void keep_owed(std::vector<protocol::JobEntry>& jobs)
 {
-    std::erase_if(jobs, [](const protocol::JobEntry& job) { return !job.unseen && !job.expected; });
+    std::erase_if(jobs, [](const protocol::JobEntry& job) {
+        return !job.unseen && !job.expected && !job.lent;
+    });
     for (auto& job : jobs) {
         job.command.resize(std::min(job.command.size(), longest_command));
     }

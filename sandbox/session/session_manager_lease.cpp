@@ -249,6 +249,8 @@ void SessionManager::Implementation::keep_obtained(Slot& slot, const Parts& part
                                                    MachineKeeper::Pending pending)
 {
     const std::lock_guard lock(slot.mutex);
+    // Also of what this server was lent by the machine before, and had not come to tell.
+    drop_told_again(slot.untold.notices, 0, obtained.told.notices);
     slot.untold.add(std::move(obtained.told));
     if (obtained.sandbox != wanted.held) {
         slot.taken = std::move(obtained.untold);

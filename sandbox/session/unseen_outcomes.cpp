@@ -53,7 +53,7 @@ std::string untold(const protocol::JobEntry& job)
     if (job.expected) {
         return ("of " + job.job_id + " (" + shown_command(job.command)).append(left_to_run);
     }
-    if (!job.unseen) {
+    if (!job.unseen && !job.lent) {
         return ("what " + job.job_id + " (" + shown_command(job.command)).append(not_read);
     }
     // With its id: the same command on two machines, that ended in the same way, is two outcomes.
@@ -124,10 +124,10 @@ struct Newest {
 };
 
 /// Whether anybody waits for a word of it that has not come: when its machine ends, nobody can ask
-/// any more.
+/// any more. Also of what a server was lent to tell: it may come to no call in which it can.
 bool is_owed(const protocol::JobEntry& job)
 {
-    return job.unseen || job.expected;
+    return job.unseen || job.expected || job.lent;
 }
 
 template <class Which>
@@ -285,8 +285,8 @@ LastNotices last_notices(const protocol::InfoReply& info, LastOf which)
     for (const auto* job : ended_of(info, which)) {
         notices.told.push_back(untold(*job) + end_of(*job));
     }
-    const std::size_t forgotten =
-        std::size_t{info.forgotten_unseen} + info.forgotten_expected; // of all nobody can ask now
+    const std::size_t forgotten = std::size_t{info.forgotten_unseen} + info.forgotten_expected +
+                                  info.forgotten_lent; // of all nobody can ask now
     if (const auto others = newest.others + forgotten; others > 0) {
         notices.untold = nor_those_of(others) + all_gone;
     }

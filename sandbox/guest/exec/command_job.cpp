@@ -144,6 +144,7 @@ protocol::JobEntry Command::job_entry()
     entry.remaining = remaining();
     entry.unseen = outcome_.unseen().is_set();
     entry.expected = outcome_.is_expected(over_);
+    entry.lent = outcome_.unseen().is_lent();
     entry.order = order_;
     entry.not_run = failed_;
     entry.ended_by = ended_by_;

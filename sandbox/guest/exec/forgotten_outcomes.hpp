@@ -22,7 +22,7 @@ class ForgottenOutcomes {
         const auto& mark = outcome.unseen();
         if (mark.is_set()) {
             ++untold_;
-        } else if (mark.lent_to() != 0) {
+        } else if (mark.is_lent()) {
             lent_.push_back({mark.lent_to(), 1});
         } else if (outcome.is_expected(/*over=*/true)) {
             ++expected_[outcome.keeper()];
@@ -31,6 +31,16 @@ class ForgottenOutcomes {
 
     /// Those that nobody tells yet.
     [[nodiscard]] std::uint32_t untold() const noexcept { return untold_; }
+
+    /// Those that somebody is about to tell.
+    [[nodiscard]] std::uint32_t lent() const noexcept
+    {
+        std::uint32_t count = 0;
+        for (const auto& each : lent_) {
+            count += each.count;
+        }
+        return count;
+    }
 
     /// Those that somebody knows of, who may ask.
     [[nodiscard]] std::uint32_t expected() const noexcept

@@ -21,6 +21,8 @@ class UnseenMark {
     /// Who is about to tell it; 0: nobody.
     [[nodiscard]] Claim lent_to() const noexcept { return lent_to_; }
 
+    [[nodiscard]] bool is_lent() const noexcept { return lent_to_ != 0; }
+
     void set() noexcept { set_ = true; }
 
     /// It is known. Returns whether it was set; one that is lent does not come back.

@@ -58,6 +58,9 @@ struct JobEntry {
     /// running, or was asked for), and it runs, or nobody has been told how it ended, however long
     /// ago. An earlier guest does not say.
     bool expected = false;
+    /// It would be `unseen`, but somebody who is here has claimed that, and has not told it yet:
+    /// whoever ends the machine tells it all the same. An earlier guest does not say.
+    bool lent = false;
 
     template <class Self, class Field>
     static void fields(Self& self, Field&& field)
@@ -77,6 +80,7 @@ struct JobEntry {
         field(13, self.ended_by);
         field(14, self.unread);
         field(15, self.expected);
+        field(16, self.lent);
     }
 };
 
@@ -99,6 +103,9 @@ struct InfoReply {
     /// So many more have ended as JobEntry::expected and are remembered no longer, of servers that
     /// are here: when the machine ends nobody can ask for them. An earlier guest does not say.
     std::uint32_t forgotten_expected = 0;
+    /// So many more that are remembered no longer somebody who is here has claimed, as
+    /// JobEntry::lent. An earlier guest does not say.
+    std::uint32_t forgotten_lent = 0;
     /// What a command may have: no more than the server that made the machine was allowed, whatever
     /// was asked for. An earlier guest does not say.
     std::optional<std::uint64_t> open_files;
@@ -121,6 +128,7 @@ struct InfoReply {
         field(14, self.forgotten_unseen);
         field(15, self.forgotten_expected);
         field(16, self.open_files);
+        field(17, self.forgotten_lent);
     }
 };
 

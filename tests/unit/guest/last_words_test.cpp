@@ -45,6 +45,16 @@ TEST_SUITE("guest/last_words")
         CHECK(protocol::decode<protocol::InfoReply>(last_words({}, {}, 2)).forgotten_unseen == 2);
     }
 
+    TEST_CASE("what a server was lent to tell is, which it may never come to")
+    {
+        auto lent = job(1, false, "one");
+        lent.lent = true;
+        const auto reply =
+            protocol::decode<protocol::InfoReply>(last_words({}, {lent, job(2, false)}, 0));
+        REQUIRE(reply.ended.size() == 1);
+        CHECK(reply.ended.front().command == "one");
+    }
+
     TEST_CASE("what somebody waits for is, whether it runs or has ended")
     {
         auto running = job(1, false, "one");

@@ -109,6 +109,24 @@ TEST_CASE(
     CHECK(told[0].find("the results of 1 command before") != std::string::npos);
 }
 
+TEST_CASE("what a server was lent to tell, and may never, is told as the machine ends")
+{
+    InfoReply info;
+    info.ended.push_back(entry("job-1-aaaa", "make test"));
+    info.ended.back().exit_code = 5;
+    info.ended.back().unseen = false;
+    info.ended.back().lent = info.ended.back().unread = true;
+    info.forgotten_lent = 2;
+    CHECK(unseen_notices(info).empty()); // of a machine that lives
+    CHECK(berth::session::parting_notices(info) ==
+          std::vector<std::string>{
+              "the result of job-1-aaaa (`make test`) reached nobody, since its server or its "
+              "client went away or gave it up: it ended with exit 5; what it printed is gone with "
+              "the sandbox",
+              "nor did the results of 2 earlier commands reach anybody; what they printed is gone "
+              "with the sandbox"});
+}
+
 TEST_CASE("of those that are ended while they run a few are named and the others counted")
 {
     InfoReply info;

@@ -214,6 +214,25 @@ TEST_CASE("of each outcome that comes to reach nobody it is said at once, whoeve
     CHECK_FALSE(guest.commands->has_unseen());
 }
 
+TEST_CASE("of what somebody is about to tell the list says so, until it is told or comes back")
+{
+    Guest guest(Mode::subreaper);
+    const auto request = Guest::request("exit 3");
+    (void)guest.start(request);
+    guest.commands->detach(request.id);
+    REQUIRE(guest.until([&] { return guest.commands->jobs().empty(); }));
+    const auto job = [&] { return guest.commands->ended_jobs().at(0); };
+    CHECK_FALSE(job().lent);
+    for (const bool told : {false, true}) {
+        const auto claim = guest.commands->lend_unseen();
+        CHECK(job().lent);
+        CHECK_FALSE(job().unseen);
+        guest.commands->settle_claim(claim, told);
+        CHECK_FALSE(job().lent);
+        CHECK(job().unseen == !told);
+    }
+}
+
 TEST_CASE("a job's id is that of its machine")
 {
     EventLoop loop;

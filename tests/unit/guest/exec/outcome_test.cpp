@@ -82,6 +82,10 @@ TEST_SUITE("guest/exec/outcome")
         CHECK(forgotten.leave([](const std::string& server) { return server != "one"; }));
         CHECK(forgotten.expected() == 2);
         CHECK(forgotten.untold() == 2);
+        CHECK(forgotten.lend(1)); // and while somebody is about to tell it, counts as that
+        CHECK(forgotten.lent() == 2);
+        forgotten.settle(1, /*told=*/true);
+        CHECK(forgotten.lent() == 0);
     }
 
     TEST_CASE("an end that was told is not told again, whoever leaves")
