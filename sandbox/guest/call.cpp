@@ -27,6 +27,11 @@ void Call::reply(std::string payload, Task after_sent)
     finish(protocol::FrameType::reply, std::move(payload), std::move(after_sent));
 }
 
+void Call::soon(Task task)
+{
+    loop_.post(std::move(task));
+}
+
 void Call::later(std::chrono::milliseconds time, Task task)
 {
     (void)loop_.call_at(BootClock::now() + time, std::move(task));

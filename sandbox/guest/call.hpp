@@ -35,6 +35,9 @@ class Call : public std::enable_shared_from_this<Call> {
     void reply(std::string payload, Task after_sent = {});
     void fail(const std::exception_ptr& error);
 
+    /// Runs `task` on the loop's thread, whatever has become of the call by then.
+    void soon(Task task);
+
     [[nodiscard]] std::stop_token stop_token() const { return stop_.get_token(); }
 
     /// True for the first who asks: the worker whose turn it is, or the cancel that came before it.

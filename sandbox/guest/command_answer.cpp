@@ -1,6 +1,7 @@
 #include "sandbox/guest/command_answer.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/guest/exec/process_tree.hpp"
 #include "sandbox/guest/exec/spawn.hpp"
 #include "sandbox/guest/protection/protected_book.hpp"
 #include "sandbox/guest/quota/home_quota.hpp"
@@ -18,6 +19,8 @@ namespace {
 
 /// The home of a session may be large; a command's result waits no longer for its count.
 constexpr std::chrono::milliseconds count_patience{250};
+/// Nor for what runs on to let go of its memory, where its command line stands.
+constexpr std::chrono::milliseconds name_patience{1000};
 /// A mount may hang; nor for a look at what is protected.
 constexpr std::chrono::milliseconds look_patience{2000};
 constexpr std::string_view no_answer = "the disks that they are on do not answer";
@@ -115,7 +118,53 @@ void CommandAnswer::send_unlooked(protocol::ExecuteReply& reply, std::string_vie
     send(reply);
 }
 
+/// One that holds the lock of its memory map, as in an mmap of a file whose disk does not answer,
+/// has whoever reads its command line wait as long: while one is late no other is read, or they
+/// would take all threads.
 void CommandAnswer::give(const protocol::ExecuteReply& given) const
+{
+    if (given.left_running.empty() || *services_.stuck_names > 0) {
+        conclude(given);
+        return;
+    }
+    auto pending = std::make_shared<Pending>(*this, given);
+    try {
+        services_.workers.run([pending] { pending->answer.name_left(*pending); },
+                              Workers::Kind::brief, call_->asker());
+    } catch (const Error&) {
+        conclude(pending->reply); // no thread is free
+        return;
+    }
+    // Weak, so that the call is not in use for that long.
+    call_->later(name_patience, [weak = std::weak_ptr(pending)] {
+        const auto late = weak.lock();
+        if (late && late->claim()) {
+            ++*late->answer.services_.stuck_names;
+            late->answer.conclude(late->reply);
+        }
+    });
+}
+
+void CommandAnswer::name_left(Pending& pending) const
+{
+    const auto stuck = services_.stuck_names; // which may outlive the rest
+    auto left = pending.reply.left_running;
+    try {
+        for (auto& process : left) {
+            process.name = process_name(static_cast<pid_t>(process.pid));
+        }
+    } catch (const std::exception&) {
+        left = pending.reply.left_running; // of memory there is none: by the names that it has
+    }
+    if (!pending.claim()) {
+        --*stuck;
+        return;
+    }
+    pending.reply.left_running = std::move(left);
+    call_->soon([of = *this, reply = pending.reply] { of.conclude(reply); });
+}
+
+void CommandAnswer::conclude(const protocol::ExecuteReply& given) const
 {
     const auto& quota = services_.quota;
     if (quota && services_.commands.running() == 0 && services_.commands.job_count() == 0) {
@@ -139,7 +188,6 @@ void CommandAnswer::give(const protocol::ExecuteReply& given) const
         return;
     }
     if (protection_) {
-        // Weak, so that the call is not in use for that long.
         call_->later(look_patience, [weak = std::weak_ptr(pending)] {
             const auto late = weak.lock();
             if (late && late->claim()) {

@@ -12,8 +12,8 @@
 
 namespace berth::guest {
 
-/// What a command's result waits for once the command has ended: a look at the disk, on a worker's
-/// thread. Made before the command begins.
+/// What a command's result waits for once the command has ended: the names of what it left running,
+/// and a look at the disk, both on a worker's thread. Made before the command begins.
 class CommandAnswer {
   public:
     CommandAnswer(const Services& services, const std::shared_ptr<Call>& call,
@@ -25,6 +25,8 @@ class CommandAnswer {
   private:
     struct Pending;
 
+    void name_left(Pending& pending) const;
+    void conclude(const protocol::ExecuteReply& given) const;
     void look(Pending& pending) const;
     void count_home() const noexcept;
     void send(protocol::ExecuteReply& reply) const;

@@ -10,6 +10,7 @@
 #include "sandbox/protocol/guest_config.hpp"
 #include "sandbox/protocol/messages.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -36,6 +37,8 @@ struct Services {
     std::function<bool(const std::string& server)> in_use_beside;
     std::shared_ptr<HomeQuota> quota = nullptr;               ///< null: the home is not limited
     std::shared_ptr<ProtectedBook> protected_files = nullptr; ///< the dispatcher makes it
+    /// Readings of processes' names that nobody waits for any more and that have not ended.
+    std::shared_ptr<std::atomic<unsigned>> stuck_names = std::make_shared<std::atomic<unsigned>>(0);
 };
 
 /// Maps protocol::Operation to what does it: the one table of the guest. Decodes requests, encodes

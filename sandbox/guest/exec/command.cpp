@@ -233,7 +233,7 @@ void Command::keep_as_job(const std::vector<ProcessStat>& living)
     reply_.job_id = job_id_;
     reply_.job_remaining = remaining();
     for (const auto& process : living) {
-        reply_.left_running.push_back({process.pid, process_name(process.pid)});
+        reply_.left_running.push_back({process.pid, short_process_name(process.pid)});
     }
     for (OutputStream* stream : {&out_, &err_}) {
         if (stream->fd() >= 0) {

@@ -86,6 +86,7 @@ struct ShellEnd {
 /// timeout on, from when its connection was gone, or because it left something running.
 class Command : public std::enable_shared_from_this<Command> {
   public:
+    /// `reply`: of what was left running the short names alone.
     using Done = std::function<void(protocol::ExecuteReply reply, std::exception_ptr error)>;
 
     /// `order`: see JobEntry; `limits`: as they stood before it began.

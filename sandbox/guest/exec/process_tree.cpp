@@ -42,6 +42,18 @@ std::string read_proc(pid_t pid, const char* file, std::size_t limit, bool* unre
     return content;
 }
 
+/// Either name is the process's to choose: escape sequences must not reach a terminal.
+std::string for_people(std::string name)
+{
+    for (char& c : name) {
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+            c = ' ';
+        }
+    }
+    name = utf8::sanitize(name);
+    return std::string(utf8::prefix_bytes(name, max_name));
+}
+
 struct CloseDirectory {
     void operator()(DIR* directory) const noexcept { ::closedir(directory); }
 };
@@ -128,25 +140,18 @@ bool signal_process(const ProcessStat& seen, int number)
 
 std::string process_name(pid_t pid)
 {
-    std::string name = read_proc(pid, "cmdline", 4 * max_name);
-    while (!name.empty() && name.back() == '\0') {
+    const auto line = read_proc(pid, "cmdline", 4 * max_name);
+    const auto end = line.find_last_not_of('\0');
+    return end == std::string::npos ? short_process_name(pid) : for_people(line.substr(0, end + 1));
+}
+
+std::string short_process_name(pid_t pid)
+{
+    auto name = read_proc(pid, "comm", 64);
+    while (!name.empty() && name.back() == '\n') {
         name.pop_back();
     }
-    if (name.empty()) {
-        name = read_proc(pid, "comm", 64);
-        while (!name.empty() && name.back() == '\n') {
-            name.pop_back();
-        }
-        name = "[" + name + "]";
-    }
-    // A command line is the process's to choose: escape sequences must not reach a terminal.
-    for (char& c : name) {
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-            c = ' ';
-        }
-    }
-    name = utf8::sanitize(name);
-    return std::string(utf8::prefix_bytes(name, max_name));
+    return for_people("[" + name + "]");
 }
 
 } // namespace berth::guest

@@ -26,8 +26,13 @@ namespace berth::guest {
 /// it is gone.
 bool signal_process(const ProcessStat& seen, int number);
 
-/// The command line for people, control characters replaced, at most 120 bytes; the kernel's short
-/// name in brackets where there is none.
+/// The command line for people, control characters replaced, at most 120 bytes;
+/// short_process_name() where there is none. It stands in the process's memory, so this waits for
+/// whoever has that locked: an mmap of a file whose disk does not answer, for as long. Never on the
+/// loop's thread.
 [[nodiscard]] std::string process_name(pid_t pid);
+
+/// The kernel's short name in brackets, control characters replaced. Waits for nobody.
+[[nodiscard]] std::string short_process_name(pid_t pid);
 
 } // namespace berth::guest

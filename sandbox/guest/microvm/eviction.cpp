@@ -37,13 +37,15 @@ std::string read_of(pid_t process, const char* file)
 }
 
 /// Guest and shims have the arguments of who started the guest, since no program was started anew,
-/// and are that one's. A command that calls itself so, to be spared, is somebody else's.
+/// and are that one's. A command that calls itself so, to be spared, is somebody else's. Its
+/// command line is read last: it stands in the process's memory, and a command that hangs with that
+/// locked would have whoever reads it wait for as long.
 bool was_started_for(const std::string& folder, pid_t process)
 {
     using namespace std::string_literals;
     const auto own = "\nUid:\t" + std::to_string(::getuid()) + '\t';
-    return read_of(process, "cmdline").ends_with("\0reside\0"s + folder + '\0') &&
-           read_of(process, "status").find(own) != std::string::npos;
+    return read_of(process, "status").find(own) != std::string::npos &&
+           read_of(process, "cmdline").ends_with("\0reside\0"s + folder + '\0');
 }
 
 /// Those who have commands below them.
@@ -67,14 +69,12 @@ Masters masters_among(const std::vector<ProcessStat>& all, const std::string& fo
 {
     Masters found;
     for (const auto& process : all) {
-        if (!process.alive() || !was_started_for(folder, process.pid)) {
-            continue;
-        }
-        const auto name = read_of(process.pid, "comm");
-        if (name == std::string(resident_name) + '\n') {
-            found.guests.push_back(process);
-        } else if (name == std::string(shim_name) + '\n') {
-            found.shims.push_back(process);
+        const auto name = process.alive() ? read_of(process.pid, "comm") : std::string();
+        auto* const list = name == std::string(resident_name) + '\n' ? &found.guests
+                           : name == std::string(shim_name) + '\n'   ? &found.shims
+                                                                     : nullptr;
+        if (list != nullptr && was_started_for(folder, process.pid)) {
+            list->push_back(process);
         }
     }
     return found;

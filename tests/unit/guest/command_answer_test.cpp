@@ -1,4 +1,5 @@
 #include "sandbox/guest/command_answer.hpp"
+#include "sandbox/guest/exec/process_tree.hpp"
 #include "tests/unit/guest/exec/command_fixture.hpp"
 #include "tests/unit/guest/files/fixture.hpp"
 #include "tests/unit/guest/guest_server.hpp"
@@ -6,11 +7,14 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 using namespace berth;
 using berth::guest::CommandAnswer;
@@ -38,15 +42,20 @@ class StuckGuest {
     }
 
     guest::testing::Machine machine;
+    bool protects = true;
+    std::vector<protocol::ProcessEntry> left = {}; ///< running by each command
 
   private:
     void answer(const std::shared_ptr<guest::Call>& call) const
     {
         protocol::ExecuteRequest request;
         request.workdir = machine.home;
-        request.protection = protocol::Protection{.paths = {"CLAUDE.md"}};
+        if (protects) {
+            request.protection = protocol::Protection{.paths = {"CLAUDE.md"}};
+        }
         protocol::ExecuteReply reply;
         reply.cwd = machine.home;
+        reply.left_running = left;
         CommandAnswer(services_, call, request).give(reply);
     }
 
@@ -95,6 +104,24 @@ TEST_CASE(
     REQUIRE(last.protected_changes.size() == 1);
     CHECK(last.protected_changes[0].path == guest.machine.home + "/CLAUDE.md");
     CHECK(last.protected_changes[0].before);
+}
+
+TEST_CASE("what a command left is named by its command line, and by less where that cannot be read")
+{
+    StuckGuest guest;
+    guest.protects = false;
+    guest.left = {{::getpid(), "[short]"}};
+    const auto name = [&] { return guest.run().left_running.at(0).name; };
+    CHECK(name() == "[short]");
+    const auto began = BootClock::now();
+    CHECK(name() == "[short]");
+    CHECK(BootClock::now() - began < std::chrono::milliseconds(900)); // it is not waited for again
+    guest.release();
+    auto last = name();
+    for (int tries = 0; last == "[short]" && tries < 1000; ++tries) {
+        last = name();
+    }
+    CHECK(last == guest::process_name(::getpid()));
 }
 
 TEST_CASE("a look at protected files that fails makes no error of a command that ran")
