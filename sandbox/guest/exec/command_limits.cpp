@@ -37,7 +37,9 @@ void Command::tell_oom(const LimitCounts& session)
     if (killed == 0) {
         return;
     }
-    if (reply_.exit_code == 128 + SIGKILL && end_ && (own || !company_)) {
+    // A kill that came with a stop is the stop's, whatever the kernel had killed before.
+    const bool is_stops = stop_reason_ != StopReason::none && !ended_before_stop_;
+    if (reply_.exit_code == 128 + SIGKILL && end_ && !is_stops && (own || !company_)) {
         // The shell itself is rarely the largest: mostly it lives to say that what it ran was
         // killed.
         reply_.fate = protocol::Fate::oom_killed;

@@ -131,4 +131,22 @@ TEST_CASE("a count of kills that is the session's: whose it was is only told whe
     CHECK(guest.wait_for(*next).reply.fate == Fate::oom_killed);
 }
 
+TEST_CASE("a job that was ended on request was not killed for want of memory, whatever of it was")
+{
+    UniqueFd events;
+    Guest guest(Mode::subreaper, [&](protocol::GuestConfig& config) {
+        const std::string path = config.home + "/events";
+        events.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        REQUIRE(events);
+        config.oom_events_fd = events.get();
+    });
+    const auto job =
+        guest.run(in_background("echo oom_kill 1 >events; echo met; sleep 60")).reply.job_id;
+    CHECK(output(guest, job, "", 5'000).out.text.head == "met\n");
+    const auto state = kill(guest, job, SIGKILL).state;
+    CHECK(state.fate == Fate::signaled);
+    CHECK(state.ended_by == "kill");
+    CHECK(state.notice.find("the memory limit was reached") != std::string::npos);
+}
+
 } // namespace berth::guest::test
