@@ -282,13 +282,14 @@ Result BashExec::run(Context& context, const Args& args)
         }
     });
     const auto seconds = static_cast<std::int64_t>(asked.timeout / 1000);
+    auto result = render(reply, std::chrono::seconds(seconds), context.settings);
     if (args.timeout.value_or(seconds) > seconds) {
-        context.told.notices.push_back("timeout: " + std::to_string(*args.timeout) +
-                                       " s were asked for, and are cut to the maximum of " +
-                                       std::to_string(seconds) + " s that is set here");
+        result.notices.push_back("timeout: " + std::to_string(*args.timeout) +
+                                 " s were asked for, and are cut to the maximum of " +
+                                 std::to_string(seconds) + " s that is set here");
     }
     if (!reply.notice.empty()) {
-        context.told.notices.push_back(reply.notice);
+        result.notices.push_back(reply.notice);
     }
     auto limit =
         quota_met(reply.quota, {reply.out.head, reply.out.tail, reply.err.head, reply.err.tail});
@@ -296,9 +297,8 @@ Result BashExec::run(Context& context, const Args& args)
         limit = quota_warning(reply.quota);
     }
     if (!limit.empty()) {
-        context.told.notices.push_back(std::move(limit));
+        result.notices.push_back(std::move(limit));
     }
-    auto result = render(reply, std::chrono::seconds(seconds), context.settings);
     tell_protected(context, *result.data, reply.protected_changes);
     result.receipt = std::move(receipt);
     return result;

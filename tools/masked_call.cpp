@@ -100,10 +100,11 @@ Result run_masked(const Settings& settings, Told& told, Progress& progress,
         masking(result.text);
         masking(*result.data);
         masking.mask_all(told.notices);
+        masking.mask_all(result.notices);
         if (!masking.met().empty()) {
-            told.notices.push_back("the values of secrets are left out of this result, which has "
-                                   "[secret NAME] in place of each: " +
-                                   joined(masking.met()));
+            result.notices.push_back("the values of secrets are left out of this result, which has "
+                                     "[secret NAME] in place of each: " +
+                                     joined(masking.met()));
         }
         return result;
     } catch (const Error& error) {

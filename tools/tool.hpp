@@ -74,7 +74,7 @@ struct Context {
     session::SessionId session;
     bool anonymous = false; ///< no principal: workspace tools refuse
     std::stop_token stop;   ///< the client cancelled, or the server stops
-    Told told;              ///< filled by tools
+    Told told;              ///< filled by tools: what is said with whichever result is read first
     /// Of a command that its call waits for; 0: the call has none of its own.
     std::chrono::milliseconds time{0};
     /// Empty unless the client wants to see how far the call is.
@@ -101,6 +101,9 @@ struct Result {
     std::string text;
     std::unique_ptr<nlohmann::json> data;
     std::vector<Image> images;
+    /// Above the text, behind those of Context::told: what is said of this call alone. Where nobody
+    /// reads the result they go with it, and are not said with another one.
+    std::vector<std::string> notices;
     bool failed = false; ///< the work was done, and the caller's dialect calls its outcome an error
     /// Acknowledged once the result has been handed on. Of a command, or of how jobs have ended.
     sandbox::Receipt receipt;

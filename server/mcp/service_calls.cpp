@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -81,6 +82,25 @@ void sign(rpc::Call& call, bool sent, const std::shared_ptr<sandbox::Receipt>& r
             }
         },
         [unread, told = std::move(told)] { unread(told); });
+}
+
+/// Gives the answer out.
+void give(rpc::Call& call, std::string reply, const std::shared_ptr<sandbox::Receipt>& receipt,
+          tools::Told told, const Configuration& configuration)
+{
+    const bool sent = call.reply(std::move(reply));
+    if (!sent && !told.notices.empty()) {
+        configuration.untold(std::exchange(told, {}));
+    }
+    sign(call, sent, receipt, std::move(told), configuration.unread);
+}
+
+/// In the order in which a reply has them.
+std::vector<std::string> all_notices(const tools::Told& told, std::vector<std::string> own)
+{
+    auto notices = told.notices;
+    std::ranges::move(own, std::back_inserter(notices));
+    return notices;
 }
 
 /// For a client that wants messages beside results.
@@ -258,6 +278,7 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
     const auto started = std::chrono::steady_clock::now();
     const auto end = configuration_.begin(tool);
     tools::Told told;
+    std::vector<std::string> notices; // of this reply
     auto report = begin_report(tool, arguments);
     std::string reply;
     std::string message;
@@ -267,12 +288,12 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
         auto result = configuration_.run(tool, arguments, call->stop_token(), told, progress,
                                          [&](std::size_t bytes) { room.take(bytes); });
         take_end(report, result.data.get());
-        auto notices = told.notices;
+        notices = all_notices(told, std::move(result.notices));
         if (result.unsuccessful.empty()) {
             repetition.succeeded(tools::own_name(tool), same_call);
         } else if (const auto times =
                        repetition.ended_alike(began, same_call, result.unsuccessful)) {
-            notices.push_back(repetition_notice(times)); // of this reply alone
+            notices.push_back(repetition_notice(times));
         }
         auto taken = std::move(result.receipt);
         reply = tool_result(std::move(result), notices, tool.bodies, era, configuration_.identity);
@@ -282,19 +303,16 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
         const auto* error = dynamic_cast<const Error*>(&failure);
         report.outcome = to_string(error != nullptr ? error->code() : ErrorCode::internal);
         report.message = message = failure.what();
+        notices = told.notices;
         // The sender never sees how a call ended that it had cancelled.
         const auto times = call->stop_token().stop_requested()
                                ? 0
                                : repetition.failed(began, same_call, outcome_of(report));
-        reply = tool_failure(failure, told.notices, era, configuration_.identity,
+        reply = tool_failure(failure, notices, era, configuration_.identity,
                              {.tool = tools::own_name(tool), .times = times});
     }
-    log_end(context, told.notices, report);
-    const bool sent = call->reply(std::move(reply));
-    if (!sent && !told.notices.empty()) {
-        configuration_.untold(std::exchange(told, {}));
-    }
-    sign(*call, sent, receipt, std::move(told), configuration_.unread);
+    log_end(context, notices, report);
+    give(*call, std::move(reply), receipt, std::move(told), configuration_);
     report.duration = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - started);
     end(report);

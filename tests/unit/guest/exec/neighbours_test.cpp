@@ -1,6 +1,7 @@
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/guest/exec/process_tree.hpp"
 #include "tests/unit/guest/exec/command_fixture.hpp"
+#include "tests/unit/guest/exec/job_fixture.hpp"
 
 #include <doctest/doctest.h>
 
