@@ -84,11 +84,40 @@ void sign(rpc::Call& call, bool sent, const std::shared_ptr<sandbox::Receipt>& r
         [unread, told = std::move(told)] { unread(told); });
 }
 
-/// Gives the answer out.
+/// Of a call that failed together with its machine, for whoever calls next where nobody reads its
+/// answer: no guest has what became of it. Empty for other failures, which only its caller needs.
+std::string unheard_notice(const tools::Entry& tool, const json& arguments,
+                           const tools::Settings& settings, const std::exception& failure)
+{
+    const auto* error = dynamic_cast<const Error*>(&failure);
+    if (error == nullptr ||
+        (error->code() != ErrorCode::session_lost && error->code() != ErrorCode::backend_error)) {
+        return {};
+    }
+    constexpr std::size_t shown = 80;
+    const auto beginning = [](std::string_view text, std::size_t most) {
+        const auto line = std::min(text.find('\n'), text.size());
+        return visible_beginning(text, std::min(line, most), "…");
+    };
+    const auto own = tools::own_form(tool, arguments, settings);
+    const auto command = own.find("command");
+    const bool has_command = command != own.end() && command->is_string();
+    const std::string_view what = failure.what();
+    return "the result of a call of " + std::string(tool.name) +
+           (has_command ? " (`" + beginning(command->get_ref<const std::string&>(), shown) + "`)"
+                        : "") +
+           " reached nobody, since its client went away: " + beginning(what, what.size());
+}
+
+/// Gives the answer out. `unheard`: what is said with another one where nobody reads it, beside
+/// what is `told`.
 void give(rpc::Call& call, std::string reply, const std::shared_ptr<sandbox::Receipt>& receipt,
-          tools::Told told, const Configuration& configuration)
+          tools::Told told, std::string unheard, const Configuration& configuration)
 {
     const bool sent = call.reply(std::move(reply));
+    if (!unheard.empty() && !call.is_cancelled()) {
+        told.notices.push_back(std::move(unheard));
+    }
     if (!sent && !told.notices.empty()) {
         configuration.untold(std::exchange(told, {}));
     }
@@ -282,6 +311,7 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
     auto report = begin_report(tool, arguments);
     std::string reply;
     std::string message;
+    std::string unheard;
     auto receipt = std::make_shared<sandbox::Receipt>();
     try {
         ResultRoom room(*call, tool, *configuration_.settings());
@@ -310,9 +340,10 @@ void Service::run(const RequestContext& context, const tools::Entry& tool, Repet
                                : repetition.failed(began, same_call, outcome_of(report));
         reply = tool_failure(failure, notices, era, configuration_.identity,
                              {.tool = tools::own_name(tool), .times = times});
+        unheard = unheard_notice(tool, arguments, *configuration_.settings(), failure);
     }
     log_end(context, notices, report);
-    give(*call, std::move(reply), receipt, std::move(told), configuration_);
+    give(*call, std::move(reply), receipt, std::move(told), std::move(unheard), configuration_);
     report.duration = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - started);
     end(report);

@@ -91,6 +91,26 @@ struct Bench {
 
 } // namespace
 
+TEST_CASE("of a call that ended with its machine it is said with another result, if nobody read it")
+{
+    const auto failing = [](ErrorCode code) {
+        return [code](const auto&, const json&, const std::stop_token&, tools::Told&, const auto&,
+                      const auto&) -> tools::Result {
+            throw Error(code, "the sandbox has ended\nduring this call", "Look.");
+        };
+    };
+    const auto lost = std::make_shared<LosingSink>();
+    for (const auto code : {ErrorCode::session_lost, ErrorCode::backend_error}) {
+        Bench bench(failing(code));
+        CHECK(bench.said_again(lost) ==
+              Notices{"the result of a call of bash_exec (`echo one…`) reached nobody, since its "
+                      "client went away: the sandbox has ended…"});
+        CHECK(bench.said_again(std::make_shared<test::RecordingSink>()).empty()); // it was read
+    }
+    Bench other(failing(ErrorCode::not_found)); // which nobody else has a use for
+    CHECK(other.said_again(lost).empty());
+}
+
 TEST_CASE("what is said of one result alone is not said with another where nobody reads it")
 {
     Bench bench([](const auto&, const json&, const std::stop_token&, tools::Told& told, const auto&,
