@@ -75,6 +75,13 @@ void check_signal(int number)
     }
 }
 
+/// Of a job of which something runs: one at least, also where a look sees none of what forks and
+/// ends without a pause.
+std::uint32_t count_running(Command& job)
+{
+    return std::max<std::uint32_t>(1, static_cast<std::uint32_t>(job.living().size()));
+}
+
 /// By the end of its id, which each machine has of its own.
 bool is_of_another_machine(const std::string& job_id, const std::string& machine)
 {
@@ -361,7 +368,7 @@ Commands::Waiting Commands::State::job_kill(const protocol::JobKillRequest& requ
     protocol::JobKillReply reply;
     const bool ends = request.signal == SIGTERM || request.signal == SIGKILL;
     if (command && !job.running && command->survivors() > 0 && !command->is_stopping() && ends) {
-        reply.signalled = static_cast<std::uint32_t>(command->living().size());
+        reply.signalled = count_running(*command);
         command->stop_again([command = command.get(), done = std::move(done), reply]() mutable {
             reply.state = command->job_state();
             done(std::move(reply), nullptr);
@@ -373,13 +380,13 @@ Commands::Waiting Commands::State::job_kill(const protocol::JobKillRequest& requ
         host.loop.post([done = std::move(done), reply]() { done(reply, nullptr); });
         return 0;
     }
-    reply.signalled = static_cast<std::uint32_t>(command->living().size());
     if (!ends) {
         reply.signalled = command->signal_all(request.signal);
         reply.state = command->job_state();
         host.loop.post([done = std::move(done), reply]() { done(reply, nullptr); });
         return 0;
     }
+    reply.signalled = count_running(*command);
     const auto grace = std::chrono::milliseconds(
         request.signal == SIGKILL ? 0 : std::min<std::uint64_t>(request.grace, 60'000));
     command->end_softly(grace);

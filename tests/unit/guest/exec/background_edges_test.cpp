@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <fstream>
 #include <string>
@@ -230,6 +231,18 @@ TEST_CASE("of what somebody is about to tell the list says so, until it is told 
         guest.commands->settle_claim(claim, told);
         CHECK_FALSE(job().lent);
         CHECK(job().unseen == !told);
+    }
+}
+
+TEST_CASE("a job that forks and ends without a pause ran as it was ended, whatever a look has seen")
+{
+    Guest guest(Mode::subreaper);
+    for (int tries = 0; tries < 5; ++tries) {
+        const auto job = guest.run(in_background("perl -e 'while (1) { exit if fork }'"));
+        guest.spin(milliseconds(30));
+        const auto ended = kill(guest, job.reply.job_id, SIGKILL);
+        CHECK_FALSE(ended.state.running);
+        CHECK(ended.signalled >= 1);
     }
 }
 
