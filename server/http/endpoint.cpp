@@ -164,7 +164,9 @@ HttpAnswer failure(const rpc::Id& id, const Error& error)
 
 LegacyOwner owner_of(const Caller& caller)
 {
-    return {.principal = caller.principal, .settings = caller.settings};
+    LegacyOwner owner{.principal = caller.principal, .settings = caller.settings};
+    owner.settings.erase("session.max_per_principal");
+    return owner;
 }
 
 } // namespace

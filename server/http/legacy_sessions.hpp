@@ -13,10 +13,11 @@
 namespace berth::server::http {
 
 /// Whose a session is. Who has another profile by another token, or by what became of his own, is
-/// not the one whose it is: he would have what that profile keeps from him.
+/// not the one whose it is: he would have what that profile keeps from him. How many sessions he
+/// may have keeps nothing of this one from him, which would be lost with its name.
 struct LegacyOwner {
     std::string principal;
-    std::map<std::string, std::string> settings{}; ///< see Caller
+    std::map<std::string, std::string> settings{}; ///< see Caller; without that number
 
     bool operator==(const LegacyOwner&) const = default;
 };

@@ -117,6 +117,16 @@ class TokenTest(HttpBench):
         token_file(self.tokens, a={**ALICE, "profile": "strict"}, b=robot)
         self.wait_for(lambda: self.send(call, session).status == 404)
 
+    def test_a_session_of_an_older_client_goes_on_with_another_number_of_sessions(self):
+        self.serve_tokens(a={**ALICE, "max_sessions": 8})
+        session = self.initialize(headers=bearer("berth_alice"))
+        other = {**ALICE, "token": "berth_other"}
+        token_file(self.tokens, a={**ALICE, "max_sessions": 4}, b=other)
+        ping = request(1, "ping")
+        self.wait_for(lambda: self.send(ping, {**session, **bearer("berth_other")}).status != 401)
+        for token in ("berth_alice", "berth_other"):
+            self.assertEqual(self.send(ping, {**session, **bearer(token)}).status, 200)
+
     def test_a_batch_is_as_many_requests_as_are_in_it(self):
         self.serve_tokens(a={**ALICE, "calls": 2})
         session = self.initialize("2025-03-26", bearer("berth_alice"))
