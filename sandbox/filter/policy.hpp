@@ -4,8 +4,8 @@
 //
 // It is started with `policy_fd`, a memfd with an encoded Policy; with `control_fd`, its end of a
 // socket (SOCK_SEQPACKET) whose other end becomes the guest's; and with a pipe as standard output:
-// "R" says that it goes on by itself, anything else why it does not. Behind it is, in PEM, the
-// certificate of its authority, where TLS is opened. On the socket the launcher
+// "R" says that it goes on by itself, anything else why it does not. Behind it are its pid, a line,
+// and, in PEM, the certificate of its authority, where TLS is opened. On the socket the launcher
 // sends one message with the two sockets of the session's loopback; from then on the proxy sends
 // one encoded protocol::Denial in each message, and takes nothing. The end of the socket is the end
 // of the guest, and of the proxy.
@@ -26,6 +26,11 @@ inline constexpr int policy_fd = 4;
 inline constexpr int secrets_fd = 5;
 inline constexpr char ready = 'R';
 inline constexpr char taken = 'T';
+
+/// Connections of a session at once; one more waits until another ends.
+inline constexpr std::size_t most_clients = 256;
+/// One for each, and those that accept them and take secrets.
+inline constexpr std::size_t most_threads = most_clients + 2;
 
 /// A secret of which the sandbox has the placeholder alone.
 struct WithheldSecret {

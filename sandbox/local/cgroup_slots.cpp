@@ -50,6 +50,8 @@ void remove_if_abandoned(int folder, const std::string& slot)
         remove_cgroup("/proc/self/fd/" + std::to_string(own.get()) + "/cmds",
                       Deadline::after(std::chrono::seconds(0)));
     }
+    // Of a machine that was made, and has ended: its proxy may have been the last to go.
+    ::unlinkat(own.get(), "proxy", AT_REMOVEDIR);
     ::unlinkat(folder, slot.c_str(), AT_REMOVEDIR);
 }
 

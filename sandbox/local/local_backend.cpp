@@ -322,6 +322,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     if (!result.ok) {
         throw unavailable(explain(result, "", spec.session));
     }
+    move_proxy(proxy, facts.cgroups);
     if (auto lifetime = creation.keep()) {
         const std::lock_guard lock(mutex_);
         lifetimes_.insert_or_assign(id, std::move(lifetime));

@@ -5,9 +5,11 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/process.hpp"
+#include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/filter/policy.hpp"
 #include "sandbox/filter/secret_rule.hpp"
+#include "sandbox/local/cgroup_files.hpp"
 #include "sandbox/local/proxy_secrets.hpp"
 #include "sandbox/local/stale_sockets.hpp"
 #include "sandbox/local/trust_files.hpp"
@@ -16,14 +18,19 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <iterator>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace berth::local {
@@ -71,6 +78,21 @@ std::string hear(int pipe)
         said.append(buffer.data(), static_cast<std::size_t>(size));
     }
     return "it says nothing";
+}
+
+/// Of one that is ready. Nothing: it is not.
+std::optional<SessionProxy> heard_of(std::string_view said, UniqueFd session)
+{
+    const auto line = said.find('\n');
+    pid_t pid = 0;
+    if (!said.starts_with(filter::ready) || line == std::string_view::npos ||
+        std::from_chars(said.data() + 1, said.data() + line, pid).ptr != said.data() + line) {
+        return std::nullopt;
+    }
+    // A pidfd while it waits for the launch: one that has ended even so has none.
+    return SessionProxy{.session = std::move(session),
+                        .authority = std::string(said.substr(line + 1)),
+                        .process = Process(pid, UniqueFd(sys::pidfd_open(pid, 0)))};
 }
 
 } // namespace
@@ -131,12 +153,33 @@ SessionProxy start_session_proxy(const std::string& program, const sandbox::Mach
         throw no_proxy(program + ": " + error.code().message());
     }
     output.write.reset();
-    auto said = hear(output.read.get());
+    const auto said = hear(output.read.get());
     process.end(); // what is the server's child of it has ended by itself, or is of no use
-    if (!said.starts_with(filter::ready) || (said.size() > 1) != opens_tls(spec)) {
+    auto proxy = heard_of(said, std::move(sessions));
+    if (!proxy || proxy->authority.empty() == opens_tls(spec)) {
         throw no_proxy(said.empty() ? "it ended without a word" : visible(said));
     }
-    return {.session = std::move(sessions), .authority = said.substr(1)};
+    return std::move(*proxy);
+}
+
+void move_proxy(const SessionProxy& proxy, const std::vector<std::string>& sessions) noexcept
+{
+    // One that has ended may have left its number to somebody else, who would end with the session.
+    if (!proxy.process.signal(0)) {
+        return;
+    }
+    try {
+        for (const auto& session : sessions) {
+            const std::string own = session + "/proxy";
+            if (::mkdir(own.c_str(), 0755) == 0) { // else the session has none in this hierarchy
+                // It keeps to that by itself, unless it was taken over.
+                cgroup::try_write(own + "/pids.max", std::to_string(filter::most_threads));
+                cgroup::try_write(own + "/cgroup.procs", std::to_string(proxy.process.pid()));
+            }
+        }
+    } catch (const std::exception&) {
+        return; // no memory for a path: it stays where it is
+    }
 }
 
 } // namespace berth::local

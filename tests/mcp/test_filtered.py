@@ -100,6 +100,11 @@ def proxy_with(port):
     return -1
 
 
+def cgroups_of(pid):
+    lines = pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines()
+    return dict(line.split(":", 1) for line in lines)
+
+
 class FilteredTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -295,6 +300,12 @@ class FilteredTest(unittest.TestCase):
             self.assertEqual(status["Groups"].strip(), "")
             self.assertEqual(int(status["CapPrm"], 16), 0)
             self.assertEqual(os.readlink(proxy / "cwd"), "/")  # it keeps no disk busy
+
+    def test_the_proxy_is_in_cgroups_of_its_session(self):
+        proxy, (guest,) = cgroups_of(self.own_proxy()), self.state.guests()
+        for hierarchy, place in cgroups_of(guest).items():
+            if place.endswith("/guest"):  # else this session has none there
+                self.assertEqual(proxy[hierarchy], place.removesuffix("guest") + "proxy")
 
     def test_session_info_tells_of_it(self):
         self.run_in("true")

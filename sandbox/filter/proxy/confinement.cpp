@@ -5,7 +5,7 @@
 #include "sandbox/base/seccomp_code.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/unique_fd.hpp"
-#include "sandbox/filter/proxy/listener.hpp"
+#include "sandbox/filter/policy.hpp"
 
 #include <algorithm>
 #include <array>

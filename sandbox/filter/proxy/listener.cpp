@@ -3,6 +3,7 @@
 #include "sandbox/base/descriptors.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/filter/name_question.hpp"
+#include "sandbox/filter/policy.hpp"
 #include "sandbox/filter/proxy/client.hpp"
 #include "sandbox/filter/proxy/reporter.hpp"
 #include "sandbox/protocol/filtered_network.hpp"

@@ -5,14 +5,9 @@
 #include "sandbox/filter/rules.hpp"
 #include "sandbox/filter/secret_book.hpp"
 
-#include <cstddef>
-
 namespace berth::filter {
 
 class SendAllowance;
-
-/// Connections of a session at once; one more waits until another ends.
-inline constexpr std::size_t most_clients = 256;
 
 /// What the launcher has handed out of the session's loopback.
 struct SessionSockets {

@@ -55,7 +55,7 @@ void leave_parent()
 
 void tell_ready(const filter::Interception* interception)
 {
-    write_full(STDOUT_FILENO, std::string(1, filter::ready) +
+    write_full(STDOUT_FILENO, filter::ready + std::to_string(::getpid()) + '\n' +
                                   (interception == nullptr ? "" : interception->authority()));
     const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
     if (!null || ::dup2(null.get(), STDOUT_FILENO) < 0) {

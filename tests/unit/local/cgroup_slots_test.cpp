@@ -81,6 +81,7 @@ TEST_CASE("of a slot without the one that a guest is born in only what is abando
     const std::string half = new_slot();
     host.add_directory("berth/" + begun);
     host.add_directory("berth/" + half + "/cmds/run");
+    host.add_directory("berth/" + new_slot() + "/proxy"); // was there longer than the others
     remove_abandoned_slots(layout, berth::Deadline());
     CHECK_FALSE(std::filesystem::exists(host.path() + "/berth"));
 }
