@@ -66,6 +66,14 @@ class Session {
     std::atomic<std::size_t> clients_ = 0;
 };
 
+protocol::Denial no_thread()
+{
+    return {.kind = "proxy",
+            .target = "",
+            .reason = "the host of this sandbox has no thread left for another connection",
+            .remedy = "Use fewer connections at once, and try again in a while."};
+}
+
 void Session::accept() noexcept
 {
     UniqueFd socket(
@@ -80,13 +88,15 @@ void Session::accept() noexcept
     }
     ++clients_;
     try {
-        std::thread([this, client = std::move(socket)]() mutable {
-            serve_client(std::move(client), service_);
+        std::thread([this, client = socket.get()] {
+            serve_client(UniqueFd(client), service_);
             --clients_;
             wake(freed_.get());
         }).detach();
+        (void)socket.release();
     } catch (const std::exception&) {
-        --clients_; // no thread is to be had: this client is closed
+        --clients_; // this client is closed, once it is told why
+        reporter_.tell(no_thread());
     }
 }
 

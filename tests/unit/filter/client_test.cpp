@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -166,6 +167,16 @@ Uploaded uploaded(const Rules& rules, const std::string& head)
 Rules open_loopback()
 {
     return {{"127.0.0.1:*"}, {}, {"127.0.0.1"}};
+}
+
+/// In a process of its own, to its end.
+[[noreturn]] void serve_from(UniqueFd listener, int control)
+{
+    const berth::filter::SessionSockets sockets{
+        .connections = std::move(listener),
+        .names = UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0))};
+    const SecretBook secrets({});
+    berth::filter::serve_session(control, sockets, open_loopback(), secrets, nullptr, nullptr);
 }
 
 constexpr const char* established = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -416,6 +427,39 @@ TEST_CASE("a denial waits for no guest that does not read")
     CHECK(::recv(told.get(), nullptr, 0, MSG_DONTWAIT | MSG_PEEK) == 0);
 }
 
+TEST_CASE("a connection for which the host has no thread is told")
+{
+    std::array<int, 2> control{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control.data()) == 0);
+    UniqueFd guest(control[0]);
+    const UniqueFd proxys(control[1]);
+    auto [listener, address] = listening_on_loopback();
+    const pid_t proxy = ::fork();
+    REQUIRE(proxy >= 0);
+    if (proxy == 0) {
+        guest.reset();
+        const rlimit none{0, 0}; // root would have threads in spite of it
+        if (::setrlimit(RLIMIT_NPROC, &none) != 0 ||
+            (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0)) {
+            ::_exit(1);
+        }
+        serve_from(std::move(listener), proxys.get());
+    }
+    const UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+            0);
+    CHECK(received(client.get()).empty());
+    std::array<char, 4096> buffer{};
+    const ssize_t size = ::recv(guest.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    REQUIRE(size > 0);
+    const auto denial = berth::protocol::decode<berth::protocol::Denial>(
+        std::string_view(buffer.data(), static_cast<std::size_t>(size)));
+    CHECK(denial.kind == "proxy");
+    CHECK(denial.reason.find("no thread") != std::string::npos);
+    guest.reset();
+    ::waitpid(proxy, nullptr, 0);
+}
+
 TEST_CASE("a proxy ends with its guest, whatever its threads are at")
 {
     std::array<int, 2> control{};
@@ -427,12 +471,7 @@ TEST_CASE("a proxy ends with its guest, whatever its threads are at")
     REQUIRE(proxy >= 0);
     if (proxy == 0) {
         guest.reset();
-        const berth::filter::SessionSockets sockets{
-            .connections = std::move(listener),
-            .names = UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0))};
-        const berth::filter::SecretBook secrets{{}};
-        berth::filter::serve_session(proxys.get(), sockets, open_loopback(), secrets, nullptr,
-                                     nullptr);
+        serve_from(std::move(listener), proxys.get());
     }
     // Each of these is read by a thread, which waits for the rest of a request.
     std::vector<UniqueFd> clients;
