@@ -191,12 +191,13 @@ void Sandbox::keep(Kept kept, bool acknowledge, Receipt* receipt)
     }
 }
 
-Answer Sandbox::ask_any_version(Operation operation, const Deadline& deadline)
+Answer Sandbox::ask_any_version(Operation operation, const Deadline& deadline,
+                                std::string_view request)
 {
     auto introduction = this->introduction();
     introduction.of_any_version = true;
     const auto connection = try_to_connect(deadline, introduction);
-    return ask_on(*connection, operation, deadline);
+    return ask_on(*connection, operation, deadline, request);
 }
 
 /// Of a guest from before pauses the plain answer is that it knows no such operation.
@@ -248,12 +249,13 @@ protocol::Terms Sandbox::change_terms(const protocol::Terms& wanted)
     }
 }
 
-bool Sandbox::retire()
+bool Sandbox::retire(bool with_jobs)
 {
     // One that has carried a call counts as a client's, until the guest has seen it go.
     idle_->hang_up(Deadline::after(hang_up_time));
     try {
-        (void)ask_any_version(Operation::retire, Deadline::after(answer_time));
+        (void)ask_any_version(Operation::retire, Deadline::after(answer_time),
+                              protocol::encode(protocol::RetireRequest{.with_jobs = with_jobs}));
         return true;
     } catch (const OtherVersion&) {
         throw;

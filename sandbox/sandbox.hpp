@@ -119,8 +119,9 @@ class Sandbox {
     /// Ends the machine if nobody else uses it: no other client, no call and no job, also none that
     /// sleeps. A call that comes a moment later has not begun. False: somebody does, or the guest
     /// is of a release that cannot tell. Throws OtherVersion for one that is newer than what this
-    /// speaks; one that is too old for any call ends.
-    [[nodiscard]] bool retire();
+    /// speaks; one that is too old for any call ends. `with_jobs`: calls and jobs of nobody who is
+    /// there end with it.
+    [[nodiscard]] bool retire(bool with_jobs = false);
 
     using Values = std::map<std::string, std::string>;
 
@@ -246,7 +247,8 @@ class Sandbox {
     [[nodiscard]] std::unique_ptr<GuestConnection> try_to_connect(const Deadline& deadline,
                                                                   const Introduction& introduction,
                                                                   const std::stop_token& stop = {});
-    [[nodiscard]] Answer ask_any_version(protocol::Operation operation, const Deadline& deadline);
+    [[nodiscard]] Answer ask_any_version(protocol::Operation operation, const Deadline& deadline,
+                                         std::string_view request = {});
     void keep_attending() noexcept;
     void keep(Kept kept, bool acknowledge, Receipt* receipt);
     template <class Reply>

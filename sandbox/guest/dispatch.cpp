@@ -336,11 +336,11 @@ void shutdown(const LoopContext& context, const std::shared_ptr<Call>& call,
 
 /// What is not read by now stays unread, which whoever sent it can see: a call that was begun
 /// between this look and the end would be killed with an outcome that nobody knows.
-void retire(const LoopContext& context, const std::shared_ptr<Call>& call,
-            std::string_view /*request*/)
+void retire(const LoopContext& context, const std::shared_ptr<Call>& call, std::string_view request)
 {
     const auto& services = context.services;
-    if (services.in_use_beside(call->server())) {
+    const auto decoded = protocol::decode<protocol::RetireRequest>(request);
+    if (services.in_use_beside(call->server(), decoded.with_jobs)) {
         throw Error(ErrorCode::busy, "the session is in use");
     }
     services.stop_reading();

@@ -33,8 +33,8 @@ struct Services {
     std::function<void()> stop_reading = {};
     std::function<void()> end_soon = {}; ///< at most a second from now
     std::function<protocol::Terms(const protocol::Terms&)> change_terms;
-    /// By a client other than the server of that name, a call or a job.
-    std::function<bool(const std::string& server)> in_use_beside;
+    /// By a client other than the server of that name, a call or a job; `but_jobs`: by that client.
+    std::function<bool(const std::string& server, bool but_jobs)> in_use_beside;
     std::shared_ptr<HomeQuota> quota = nullptr;               ///< null: the home is not limited
     std::shared_ptr<ProtectedBook> protected_files = nullptr; ///< the dispatcher makes it
     /// Readings of processes' names that nobody waits for any more and that have not ended.

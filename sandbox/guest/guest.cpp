@@ -97,11 +97,12 @@ PauseController::Policy policy_of(const protocol::GuestConfig& config)
 
 /// As is_used(), or by a job that sleeps; whoever asks is none of its clients. But what an agent of
 /// that server's began, and has not read the end of, it is about to ask for.
-bool is_in_use(const Server& server, const std::string& asker, const Pauses& pauses,
+bool is_in_use(const Server& server, const std::string& asker, bool but_jobs, const Pauses& pauses,
                const Commands& commands)
 {
-    return server.clients(asker) > 0 || pauses.calls() > 0 || commands.job_count() > 0 ||
-           commands.has_delayed() || (server.attends(asker) && commands.has_unread());
+    const bool runs = pauses.calls() > 0 || commands.job_count() > 0 || commands.has_delayed() ||
+                      (server.attends(asker) && commands.has_unread());
+    return server.clients(asker) > 0 || (runs && !but_jobs);
 }
 
 /// `life`: by the time of the first call.
@@ -118,8 +119,8 @@ auto term_changer(Commands& commands, Pauses& pauses, Lifetime* const& life,
 /// `clients`: by the time of the first call.
 auto use_looker(Server* const& clients, const Pauses& pauses, const Commands& commands)
 {
-    return [&clients, &pauses, &commands](const std::string& asker) {
-        return is_in_use(*clients, asker, pauses, commands);
+    return [&clients, &pauses, &commands](const std::string& asker, bool but_jobs) {
+        return is_in_use(*clients, asker, but_jobs, pauses, commands);
     };
 }
 

@@ -42,7 +42,7 @@ enum class Operation : std::uint16_t {
     pause = 17,
     resume = 18,
     change_terms = 19, ///< Terms both ways
-    retire = 20,       ///< as shutdown; Error(busy) while there is another client, a call or a job
+    retire = 20,       ///< RetireRequest: as shutdown; Error(busy) while somebody works there
     recall = 21,       ///< CallName: answered as the call of that name, or Error(not_found)
     sync = 22,         ///< SyncReply: what was written is on the machine's disk
 };
@@ -83,6 +83,17 @@ struct Empty {
     template <class Self, class Field>
     static void fields(Self& /*self*/, Field&& /*field*/)
     {
+    }
+};
+
+struct RetireRequest {
+    /// Only another client keeps the machine; else a call and a job do too.
+    bool with_jobs = false;
+
+    template <class Self, class Field>
+    static void fields(Self& self, Field&& field)
+    {
+        field(1, self.with_jobs);
     }
 };
 

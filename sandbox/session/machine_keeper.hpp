@@ -140,6 +140,11 @@ class MachineKeeper {
     /// kept is listed until it is purged.
     Ended end(const std::string& key, const Manner& manner);
 
+    /// Ends the machine of a server that has left it (Sandbox::leave()) with all that runs there,
+    /// unless somebody else works there by now: that one goes on, and has noticed nothing. What
+    /// nobody was told of is in the books then. Its files stay. `deadline`: for the session's lock.
+    void end_left(const std::string& key, sandbox::Sandbox& left, const Deadline& deadline);
+
     /// What the books have untold, added to `told`. Nothing: there is nothing, or another server
     /// that lives is about to tell it (`others_tell`), or they cannot be asked now (the same).
     [[nodiscard]] Untold take_untold(const std::string& key, Told& told,
@@ -291,6 +296,7 @@ class MachineKeeper {
     [[nodiscard]] std::shared_ptr<sandbox::Sandbox> sandbox_to_retire(const Wanted& wanted,
                                                                       const Record& record);
     [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);
+    [[nodiscard]] bool retire_left(const std::string& key, Record& record, sandbox::Sandbox& left);
     [[nodiscard]] LastNotices take_last_notices(const std::string& key, Record& record,
                                                 sandbox::Sandbox& sandbox, LastOf which, bool ends);
     void settle_gone(const std::string& key, Record& record, bool attended,

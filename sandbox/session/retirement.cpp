@@ -108,6 +108,50 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
     return true;
 }
 
+void MachineKeeper::end_left(const std::string& key, sandbox::Sandbox& left,
+                             const Deadline& deadline)
+{
+    auto found = lock_existing(key, deadline);
+    if (!found) {
+        return;
+    }
+    auto& record = found->record;
+    const auto& generation = left.machine().record().generation;
+    if (record.state == State::running && !record.ending && is_ours(record) &&
+        record.machine.generation == generation && retire_left(key, record, left)) {
+        end_retired(key, record, Event::left, *found->lock);
+    }
+}
+
+/// The guest has the last word, in one moment with its end: a call that comes later has not begun.
+/// Whoever comes after the look is kept from it by the books until then.
+bool MachineKeeper::retire_left(const std::string& key, Record& record, sandbox::Sandbox& left)
+{
+    const auto info = left.look(Deadline::after(look_time));
+    if (info.pause && info.pause->clients > 0) {
+        return false; // and tells what is untold himself
+    }
+    const auto last = take_last_notices(key, record, left, LastOf::untold, /*ends=*/true);
+    const auto before = record.untold;
+    if (!last.untold.empty()) {
+        keep_untold(record, {last.untold});
+    }
+    keep_untold(record, stopped_notices(info));
+    note_ending(key, record);
+    bool ended = false;
+    try {
+        ended = left.retire(/*with_jobs=*/true);
+    } catch (const std::exception&) {
+        ended = false; // what has become of it the next call finds out
+    }
+    if (!ended) {
+        record.untold = before;
+        record.ending = false;
+        registry_.put(key, record);
+    }
+    return ended;
+}
+
 /// What it occupied is there until then, and with it the guest's note of why it ended.
 void MachineKeeper::end_retired(const std::string& key, Record& record, Event why,
                                 const Registry::Hold& lock)

@@ -93,7 +93,7 @@ void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept
         return;
     }
     try {
-        keeper.end(key, {.files = AtEnd::leave, .deadline = Deadline::after(lock_time)});
+        keeper.end_left(key, *left, Deadline::after(lock_time));
     } catch (const std::exception&) {
         return; // it stays, and is collected when nobody has used it for long
     }

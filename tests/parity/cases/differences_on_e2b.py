@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import threading
 import time
 
 import e2b
@@ -184,6 +185,26 @@ class KilledServersOnE2bTest(Differing):
         self.assertIn("`echo b >begun", notices)
         self.assertIn("it ran, and was ended with the sandbox", notices)
         self.assertEqual(self.output("test -e log || echo cut off"), "cut off\n")
+
+    def test_a_call_that_begins_while_the_last_server_leaves_is_not_cut_off(self):
+        """By a server that was silent for a lease, as the machine is to end: what it begins is seen."""
+        start = "/process.Process/Start"
+        self.addCleanup(e2b.emulator().clear_faults)
+        for asked in (1, 2):  # before: that it leaves
+            with self.subTest(asked):
+                self.output("true")
+                self.wait_for_its_lease()
+                leaving = self.start("--session", "work", env={"BERTH_SESSION_ON_DISCONNECT": "kill"})
+                leaving.call_tool("bash_exec", {"command": "true"})
+                e2b.emulator().counts(clear=True)
+                e2b.emulator().fault(plane="envd", path=start, skip=asked, delay=1.5)
+                closing = threading.Thread(target=leaving.close)
+                closing.start()
+                self.wait_until(lambda: e2b.emulator().counts().get("envd POST " + start, 0) > asked, 10, "it asks")
+                found = self.run_command("sleep 4; echo whole")
+                closing.join()
+                self.assertEqual((found.data["stdout"], found.notices), ("whole\n", []))
+                self.assertEqual(self.run_command("true").notices, [])
 
     def test_and_goes_on_when_that_is_killed(self):
         server = self.killing()

@@ -151,6 +151,19 @@ TEST_SUITE("sandbox/change_terms")
         CHECK(berth::tests::becomes_true([&] { return !real.backend->attach(real.record); }));
     }
 
+    TEST_CASE("a machine that is left retires with its jobs, not with another client's")
+    {
+        RealGuest real({}, std::chrono::hours(1));
+        auto job = berth::test::command("sleep 60");
+        job.background = true;
+        Sandbox other(real.backend->attach(real.record), real.token);
+        (void)other.execute(job, {});
+        CHECK_FALSE(real.server->retire(/*with_jobs=*/true)); // a client
+        CHECK_FALSE(other.retire());                          // a job
+        CHECK(other.retire(/*with_jobs=*/true));
+        CHECK(berth::tests::becomes_true([&] { return !real.backend->attach(real.record); }));
+    }
+
     TEST_CASE("a guest of an earlier release does not retire")
     {
         berth::test::Fixture fixture(
