@@ -43,17 +43,33 @@ void LateWords::given_up(const std::string& call)
 
 void LateWords::add(std::vector<std::string> Words::* to, const std::string& call)
 {
-    std::function<void(Time)> on_due;
-    std::optional<Time> time;
     {
         const std::lock_guard lock(mutex_);
         (words_.*to).push_back(call);
-        time = this->time();
-        on_due = on_due_;
     }
-    if (on_due && time) {
-        on_due(*time);
+    changed();
+}
+
+void LateWords::changed() const
+{
+    if (const auto time = due()) {
+        also_due(*time);
     }
+}
+
+void LateWords::stays(bool does)
+{
+    {
+        const std::lock_guard lock(mutex_);
+        stays_ = does;
+    }
+    changed();
+}
+
+bool LateWords::stays() const
+{
+    const std::lock_guard lock(mutex_);
+    return stays_;
 }
 
 LateWords::Words LateWords::some() const
@@ -97,7 +113,7 @@ std::size_t LateWords::count() const
 /// Under the lock.
 std::optional<LateWords::Time> LateWords::time() const
 {
-    if (count() == 0 || tries_ == most_tries) {
+    if ((count() == 0 && !stays_) || tries_ == most_tries) {
         return std::nullopt;
     }
     return std::max(renewed_ + lease_ / 2, not_before_);

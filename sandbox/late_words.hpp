@@ -45,8 +45,14 @@ class LateWords {
     /// A call has been made, or has ended: the lease runs from now.
     void renewed();
 
-    /// When they have to be said, should no call come before: in the middle of the lease. Nothing:
-    /// there are none, or it was tried often enough, and the next call says them.
+    /// Whether this server is to be there also while it makes no call: jobs run, and would sleep or
+    /// end with a machine that nobody is thought to use.
+    void stays(bool does);
+    [[nodiscard]] bool stays() const;
+
+    /// When they have to be said, should no call come before, or that this server stays: in the
+    /// middle of the lease. Nothing: there is nothing to say, or it was tried often enough, and the
+    /// next call says it.
     [[nodiscard]] std::optional<Time> due() const;
 
     /// They could not be said: later, for as long as the lease may last.
@@ -63,6 +69,7 @@ class LateWords {
     void add(std::vector<std::string> Words::* to, const std::string& call);
     [[nodiscard]] std::size_t count() const;
     [[nodiscard]] std::optional<Time> time() const;
+    void changed() const;
 
     const std::chrono::milliseconds lease_;
     mutable std::mutex mutex_;
@@ -70,6 +77,7 @@ class LateWords {
     Time renewed_;
     Time not_before_;
     int tries_ = 0;
+    bool stays_ = false;
     std::function<void(Time)> on_due_;
 };
 

@@ -175,8 +175,17 @@ protocol::InfoReply Sandbox::info(const std::stop_token& stop, const protocol::I
     auto reply =
         call<protocol::InfoReply>(Operation::info, request, stop, answer_time, nullptr, nullptr,
                                   nullptr, request.acknowledge ? &kept : nullptr, next);
+    note_jobs(!reply.jobs.empty());
     keep(std::move(kept), reply.acknowledge, receipt);
     return reply;
+}
+
+/// Also of another server's: with a machine that ends or sleeps they are gone for this one's agent.
+void Sandbox::note_jobs(bool any) const
+{
+    if (words_) {
+        words_->stays(any && attends_);
+    }
 }
 
 /// Of a reply that the guest awaits a word on, or not.
@@ -298,6 +307,9 @@ protocol::ExecuteReply Sandbox::execute(const protocol::ExecuteRequest& request,
     auto reply = call<protocol::ExecuteReply>(
         Operation::execute, request, stop, request.background ? read_time : timeout + answer_time,
         nullptr, nullptr, &printed, &kept);
+    if (!reply.job_id.empty()) { // else others may run
+        note_jobs(true);
+    }
     keep(std::move(kept), reply.acknowledge, receipt);
     return reply;
 }
@@ -391,6 +403,7 @@ std::optional<std::uint32_t> Sandbox::leave(const Deadline& deadline)
     }
     left_ = true;
     attends_ = false;
+    words_->stays(false);
     auto introduction = this->introduction();
     std::optional<std::uint32_t> others;
     for (bool last = false; !last;) {
@@ -425,7 +438,12 @@ void Sandbox::say_words(const Deadline& deadline) noexcept
     }
     try {
         auto introduction = this->introduction();
-        introduction.lease.reset(); // a server that is idle is here for no longer than it was
+        if (!words_->stays()) {
+            introduction.lease.reset(); // a server that is idle is here for no longer than it was
+        } else {
+            const auto connection = connect_later(deadline, introduction, {}, /*wakes=*/false);
+            note_jobs(!info_in(ask_on(*connection, Operation::info, deadline)).jobs.empty());
+        }
         for (auto left = words_->size(); left > 0;) {
             const auto connection = connect_later(deadline, introduction, {}, /*wakes=*/false);
             (void)ask_on(*connection, Operation::ping, deadline);

@@ -208,7 +208,8 @@ class Sandbox {
     [[nodiscard]] std::optional<BootClock::time_point> words_due() const;
     void on_words_due(std::function<void(BootClock::time_point)> changed);
 
-    /// Says it, in a request of its own. A machine that sleeps is not woken, nor one kept awake.
+    /// Says it, in a request of its own, and while jobs run that this server is there, as one whose
+    /// connections are kept. A machine that sleeps is not woken, nor one kept awake.
     void say_words(const Deadline& deadline) noexcept;
 
   private:
@@ -250,6 +251,7 @@ class Sandbox {
     [[nodiscard]] Answer ask_any_version(protocol::Operation operation, const Deadline& deadline,
                                          std::string_view request = {});
     void keep_attending() noexcept;
+    void note_jobs(bool any) const;
     void keep(Kept kept, bool acknowledge, Receipt* receipt);
     template <class Reply>
     Reply manage(protocol::Operation operation);

@@ -153,6 +153,21 @@ class KilledServersOnE2bTest(Differing):
         time.sleep(6)
         self.assertLess(time.time() - int(tick.read_text()) / 1e9, 1.5)
 
+    def test_the_job_of_a_server_that_is_silent_outlives_the_leaving_of_another(self):
+        """Its client waits for the job, and makes no call for longer than a lease."""
+        self.run_command("while :; do date +%s%N >next; mv next tick; sleep 0.05; done", background=True)
+        for policy in ("kill", "now"):
+            with self.subTest(policy):
+                other = self.start("--session", "work", env={"BERTH_SESSION_ON_DISCONNECT": policy})
+                other.call_tool("bash_exec", {"command": "true"})
+                time.sleep(2 * self.lease)
+                other.close()
+                (guest,) = self.living_guests()
+                tick = pathlib.Path(f"/proc/{guest}/root/home/user/tick")
+                time.sleep(2)
+                self.assertLess(time.time() - int(tick.read_text()) / 1e9, 1.5)
+        self.assertEqual(self.run_command("true").notices, [])
+
     def test_a_command_that_goes_on_is_told_when_it_has_ended(self):
         self.begun().kill()
         self.wait_for_its_lease()

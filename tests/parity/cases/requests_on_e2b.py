@@ -1,6 +1,7 @@
 """What it costs in requests (docs/backends.md) beside a call on a machine that is awake, which on_e2b.py has."""
 
 import json
+import time
 
 import e2b
 from picture import noise
@@ -66,6 +67,12 @@ class RequestsOnE2bTest(ParityTest):
         self.berth = self.start("--session", "work", env={"BERTH_SESSION_ON_DISCONNECT": "now"})
         self.output("true")
         self.assertEqual(self.counts_of(self.berth.close), {PAUSE: 1, START: 3})
+
+    def test_a_job_whose_server_makes_no_call(self):
+        self.berth.close()
+        self.berth = self.start("--session", "work", env={"BERTH_E2B_LEASE": "4s"})
+        self.run_command("sleep 100", background=True)
+        self.assertEqual(self.counts_of(lambda: time.sleep(5)), {START: 2})
 
     def test_the_start_of_a_server_asks_once_for_each_session_and_once_for_strays(self):
         self.output("true")

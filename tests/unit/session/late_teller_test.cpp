@@ -58,6 +58,7 @@ class FarMachine : public test::FakeMachine {
 
 /// A server's sandbox, and what its guest hears.
 struct Stage {
+    std::atomic<int> jobs = 0; ///< that run
     std::atomic<int> seen = 0;
     std::atomic<int> unseen = 0;
     test::GuestServer guest{
@@ -67,12 +68,16 @@ struct Stage {
                 return;
             }
             if (request.operation == static_cast<std::uint16_t>(protocol::Operation::info)) {
-                call->reply(protocol::encode(protocol::InfoReply()));
+                protocol::InfoReply reply;
+                reply.jobs.resize(static_cast<std::size_t>(jobs));
+                call->reply(protocol::encode(reply));
                 return;
             }
             call->on_acknowledged([this] { ++seen; });
             call->on_gone([this] { ++unseen; });
-            call->reply(protocol::encode(protocol::ExecuteReply{.acknowledge = true}));
+            protocol::ExecuteReply reply{.acknowledge = true};
+            reply.job_id = jobs > 0 ? "job-1" : "";
+            call->reply(protocol::encode(reply));
         }};
     FarMachine* machine = new FarMachine([this] { return guest.connect(); });
     std::shared_ptr<sandbox::Sandbox> sandbox =
@@ -123,6 +128,49 @@ TEST_SUITE("session/late_teller")
         std::this_thread::sleep_for(lease);
         CHECK(stage.machine->asked == 0);
         CHECK(becomes_true([&] { return stage.unseen == 2; }));
+    }
+
+    TEST_CASE("while jobs run a server is there, whether or not it calls")
+    {
+        Stage stage;
+        stage.jobs = 1;
+        stage.run().acknowledge();
+        for (int i = 0; i < 8; ++i) {
+            std::this_thread::sleep_for(lease / 4);
+            CHECK(stage.guest.clients() == 1);
+        }
+        CHECK(stage.machine->asked >= 3);
+        CHECK(stage.machine->asked <= 5);
+        SUBCASE("until they have ended")
+        {
+            stage.jobs = 0;
+            CHECK(becomes_true([&] { return stage.guest.clients() == 0; }));
+            const int asked = stage.machine->asked;
+            std::this_thread::sleep_for(lease);
+            CHECK(stage.machine->asked == asked);
+        }
+        SUBCASE("until it leaves")
+        {
+            (void)stage.sandbox->leave(Deadline::after(10s));
+            std::this_thread::sleep_for(lease);
+            CHECK(stage.guest.clients() == 0);
+        }
+        SUBCASE("or have its machine wake")
+        {
+            stage.machine->refusals = 100;
+            const int asked = stage.machine->asked;
+            std::this_thread::sleep_for(3 * lease);
+            CHECK(stage.machine->asked == asked + 4);
+        }
+    }
+
+    TEST_CASE("also while jobs run that it has found there")
+    {
+        Stage stage;
+        stage.jobs = 1;
+        (void)stage.sandbox->info();
+        std::this_thread::sleep_for(2 * lease);
+        CHECK(stage.guest.clients() == 1);
     }
 
     TEST_CASE("it is said in time behind a call that took longer than its server's time")
