@@ -6,11 +6,15 @@
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/record_state.hpp"
 #include "sandbox/session/session_manager_state.hpp"
+#include "sandbox/session/side_by_side.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 #include "sandbox/wait_for.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -249,17 +253,22 @@ void SessionManager::Implementation::close() noexcept
     settler_.stop(); // what it has not settled is below
     const auto parts = this->parts();
     const auto patience = Deadline::after(close_time);
-    auto far_time = far_end_time;
-    for (const auto& slot : slots) {
-        if (slot->unnamed) {
-            const auto far = Deadline::after(far_time);
-            slot->end_unnamed(parts->keeper, close_time, far);
-            // Whoever has their machines does not answer for the others either.
-            far_time = far.expired() ? std::chrono::seconds(0) : far_time;
+    std::atomic<bool> answers = true; // whoever has machines elsewhere, for one as for the others
+    const auto let_go = [&](Slot& slot) {
+        if (slot.unnamed) {
+            const auto far = Deadline::after(answers ? far_end_time : std::chrono::seconds(0));
+            slot.end_unnamed(parts->keeper, close_time, far);
+            answers = answers && !far.expired();
         } else {
-            slot->settle_told(parts->keeper, patience);
-            slot->depart(parts->keeper, parts->settings.on_disconnect);
+            slot.settle_told(parts->keeper, patience);
+            slot.depart(parts->keeper, parts->settings.on_disconnect);
         }
+    };
+    try {
+        // There is time for one behind the other of a few that are elsewhere, and no more.
+        side_by_side(slots.size(), [&](std::size_t i) { let_go(*slots[i]); });
+    } catch (const std::exception&) {
+        return; // no memory: as after a server that was killed
     }
 }
 

@@ -2,16 +2,37 @@
 #include "sandbox/base/wait_bound.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/wait_for.hpp"
+#include "tests/unit/becomes_true.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <latch>
+#include <string>
 
 using namespace berth;
 using namespace std::chrono_literals;
 using Fixture = tests::ManagerFixture;
+
+TEST_CASE_FIXTURE(Fixture, "a server that ends lets go of all its machines at once")
+{
+    constexpr int machines = 3;
+    auto manager = start();
+    for (int i = 0; i < machines; ++i) {
+        (void)manager->acquire({"ann", "", {std::to_string(i)}});
+    }
+    std::atomic<int> ending = 0;
+    std::atomic<bool> together = true;
+    backend->before_end = [&] {
+        ++ending;
+        together = tests::becomes_true([&] { return ending == machines; }) && together;
+    };
+    manager.reset();
+    CHECK(together);
+    CHECK(backend->count("purge") == machines);
+}
 
 TEST_CASE_FIXTURE(Fixture, "a server that ends does not wait for the hosts of its machines")
 {
