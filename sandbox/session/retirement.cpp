@@ -15,6 +15,8 @@ namespace berth::session {
 namespace {
 
 constexpr std::chrono::seconds last_words_time{2};
+/// Of one elsewhere: its host is as slow as it is, and to ask again takes time too.
+constexpr std::chrono::seconds far_words_time{15};
 /// Of one that sleeps: with its wake given up it would be ended as one that sleeps, which is to
 /// leave it alone, and its host would have it run on, with its jobs, for nobody.
 constexpr std::chrono::seconds wake_time{60};
@@ -32,6 +34,14 @@ bool is_busy(const protocol::InfoReply& info, bool attends, bool refused)
     }
     const bool unread = std::ranges::any_of(info.ended, &protocol::JobEntry::unread);
     return info.calls > 0 || !info.jobs.empty() || (attends && unread && !refused);
+}
+
+std::chrono::seconds time_for_words(const sandbox::Machine& machine)
+{
+    if (machine.may_sleep()) {
+        return wake_time;
+    }
+    return machine.reach().kept ? last_words_time : far_words_time;
 }
 
 } // namespace
@@ -215,7 +225,7 @@ void MachineKeeper::take_last_words(const std::string& key, Record& record, bool
         keep_noted_words(record, backend_);
         return;
     }
-    const auto time = machine->may_sleep() ? wake_time : last_words_time;
+    const auto time = time_for_words(*machine);
     sandbox::Sandbox sandbox(std::move(machine), record.token);
     const auto running = stopped_notices(sandbox.look(Deadline::after(time)));
     const auto last = take_last_notices(key, record, sandbox, LastOf::untold, ends);

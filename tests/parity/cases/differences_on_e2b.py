@@ -188,6 +188,16 @@ class KilledServersOnE2bTest(Differing):
         self.assertIn("it was ended on request", notice)
         self.assertEqual(self.output("cat log"), "once\n")
 
+    def test_what_a_machine_that_is_ended_has_to_tell_is_waited_for(self):
+        self.run_command("sleep 4242", background=True)
+        self.berth.kill()
+        e2b.emulator().fault(plane="envd", path="/process.Process/Start", delay=4)
+        self.addCleanup(e2b.emulator().clear_faults)
+        self.command_line("sessions", "kill", "work")
+        notices = "\n".join(self.told())
+        self.assertIn("`sleep 4242`", notices)
+        self.assertIn("ended with the sandbox", notices)
+
     def killing(self):
         """The only server of a machine that is to end with it."""
         self.berth.close()
