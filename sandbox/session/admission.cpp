@@ -52,7 +52,8 @@ class Turn : public Registry::Hold {
 struct Admission::Count {
     std::size_t all = 0;
     std::size_t own = 0; ///< of the principal
-    /// When the first of them ends by itself, if nobody uses it until then.
+    /// When the first of them counts no longer, if nobody uses it until then: it ends by itself, or
+    /// sleeps as one whose home alone is kept.
     std::optional<std::chrono::system_clock::time_point> first_end;
     std::optional<std::chrono::system_clock::time_point> first_own_end;
 };
@@ -60,12 +61,13 @@ struct Admission::Count {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why,
-                         std::optional<std::chrono::system_clock::time_point> first_end)
+                         std::optional<std::chrono::system_clock::time_point> first_end, bool ends)
 {
     Error error(ErrorCode::busy, why,
-                (first_end ? "Try again after " + rfc3339(*first_end) +
-                                 ", when one ends if nobody uses it until then; "
-                           : std::string("Try again when one has ended; ")) +
+                (first_end
+                     ? "Try again after " + rfc3339(*first_end) + ", when one " +
+                           (ends ? "ends" : "counts no longer") + " if nobody uses it until then; "
+                     : std::string("Try again when one has ended; ")) +
                     "or `berth sessions kill NAME` on the host ends one and keeps its home.");
     if (first_end) {
         const auto left =
@@ -127,12 +129,12 @@ std::unique_ptr<Registry::Hold> Admission::enter(const SessionId& id, const std:
     if (most_own != 0 && counted.own >= most_own) {
         refuse("session.max_per_principal = " + std::to_string(most_own) + ": " + id.principal +
                    " has so many sessions with a machine already",
-               counted.first_own_end);
+               counted.first_own_end, backend_.ends_machines());
     }
     if (most != 0 && counted.all >= most) {
         refuse("session.max = " + std::to_string(most) +
                    ": so many sessions have a machine already",
-               counted.first_end);
+               counted.first_end, backend_.ends_machines());
     }
     return hold;
 }
@@ -147,10 +149,13 @@ Admission::Count Admission::count(const std::vector<std::string>& known, const S
         if (other == key || !record) {
             continue;
         }
+        const auto end = record->made_with ? record->last_used + record->made_with->ttl : now;
+        if (!backend_.ends_machines() && !record->unnamed && record->made_with && end <= now) {
+            continue; // it sleeps, until its files go too
+        }
         const bool is_own = record->id.principal == id.principal;
         counted.all += is_elsewhere(settings_.place, *record) ? 0U : 1U;
         counted.own += is_own ? 1U : 0U;
-        const auto end = record->made_with ? record->last_used + record->made_with->ttl : now;
         if (record->unnamed || end <= now) {
             continue; // ends with its server; is in use, or about to end
         }
@@ -177,12 +182,13 @@ std::optional<Record> Admission::machine_of(const std::string& key) const
     }
 }
 
-/// Of another host it cannot be told.
+/// Of another host it cannot be told. Of machines that end by nobody but who clears up the books
+/// say enough for a limit: whoever has them would be asked for each, and others wait meanwhile.
 bool Admission::is_running(const Record& record) const
 {
     return record.state == State::running &&
            (record.machine.backend != backend_.name() || is_elsewhere(settings_.place, record) ||
-            !backend_.is_gone(record.machine));
+            !backend_.ends_machines() || !backend_.is_gone(record.machine));
 }
 
 bool Admission::has_machine(const std::string& key, const Record& record) const

@@ -167,6 +167,25 @@ TEST_SUITE("session/admission")
         CHECK(error_of([&] { (void)start()->acquire(of("ann", "a")); }) == ErrorCode::busy);
     }
 
+    TEST_CASE_FIXTURE(Fixture,
+                      "one that nothing ends counts for its time to live, by the books alone")
+    {
+        settings.max_sessions = 1;
+        backend->ends = false;
+        const auto manager = start();
+        (void)manager->acquire(of("ann", "a"));
+        end_machine(of("ann", "a")); // which whoever has it would have to be asked for
+        const auto error = refusal_of(*manager, of("ann", "b"));
+        CHECK(error.hint().find("when one counts no longer if nobody uses it") !=
+              std::string::npos);
+        set_age(of("ann", "a"), settings.ttl - 1min);
+        const auto wait =
+            std::stol(refusal_of(*manager, of("ann", "b")).details().at("retry_after"));
+        CHECK(wait <= 60);
+        set_age(of("ann", "a"), settings.ttl + 1min);
+        (void)manager->acquire(of("ann", "b"));
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a refused session that has a home keeps it, and its state")
     {
         settings.max_sessions = 1;
