@@ -231,6 +231,19 @@ class KilledServersOnE2bTest(Differing):
                 self.assertEqual((found.data["stdout"], found.notices), ("whole\n", []))
                 self.assertEqual(self.run_command("true").notices, [])
 
+    def test_one_that_sleeps_when_its_last_server_leaves_sleeps_on(self):
+        self.berth.close()
+        self.berth = self.start("--session", "work", env={"BERTH_SESSION_ON_DISCONNECT": "kill",
+                                                          "BERTH_SESSION_IDLE_PAUSE": "2s"})
+        self.output("echo kept >/tmp/file")
+        self.wait_until(lambda: e2b.emulator().books()["paused"], 20, "it sleeps")
+        e2b.emulator().counts(clear=True)
+        self.berth.close()
+        self.assertEqual(e2b.emulator().counts().get("api POST /v2/sandboxes/{id}/connect"), None)
+        self.assertEqual(len(e2b.emulator().books()["paused"]), 1)
+        self.assertEqual(self.told(), [])
+        self.assertEqual(self.output("cat /tmp/file"), "kept\n")
+
     def test_and_goes_on_when_that_is_killed(self):
         server = self.killing()
         (guest,) = e2b.guests()
