@@ -5,6 +5,7 @@
 #include "sandbox/session/machine_keeper.hpp"
 
 #include <exception>
+#include <memory>
 #include <utility>
 
 namespace berth::session {
@@ -18,9 +19,13 @@ Untold::Teller MachineKeeper::claim_telling(const std::string& key, const Untold
         return taken.teller();
     }
     try {
-        auto teller = host_.claim_telling(key);
-        others_tell = teller == nullptr;
-        return teller;
+        Untold::Right right{.here = host_.claim_telling(key), .everywhere = nullptr};
+        others_tell = right.here == nullptr;
+        if (!others_tell && registry_.is_shared() && !backend_.is_bound_to_host()) {
+            right.everywhere = registry_.claim(key); // which a session with a name has no use for
+            others_tell = right.everywhere == nullptr;
+        }
+        return others_tell ? nullptr : std::make_shared<const Untold::Right>(std::move(right));
     } catch (const std::exception&) {
         return nullptr; // told twice rather than never
     }

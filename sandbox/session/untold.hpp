@@ -19,7 +19,18 @@ class Untold {
   public:
     Untold() = default;
 
-    using Teller = std::shared_ptr<const HostFolders::Teller>;
+    /// The right to tell it.
+    struct Right {
+        std::shared_ptr<const HostFolders::Teller> here;  ///< among servers of this host
+        std::shared_ptr<const Registry::Hold> everywhere; ///< null: no others come to the session
+
+        [[nodiscard]] bool holds() const noexcept
+        {
+            return here->holds() && (!everywhere || everywhere->holds());
+        }
+    };
+
+    using Teller = std::shared_ptr<const Right>;
 
     /// What the record has, added to `told` with a receipt. `knows`: the news are told in words of
     /// this server's own already, and read with the rest. `teller`: the right to that, kept as long

@@ -288,6 +288,19 @@ TEST_SUITE("session/redis_manager")
         CHECK(says(start_on("b")->acquire(work), "lost"));
     }
 
+    TEST_CASE_FIXTURE(Fixture, "of those one server of all hosts tells what nobody has read")
+    {
+        backend->bound = false;
+        (void)start()->acquire(work);
+        end_machine(work);
+        auto one = start_on("a");
+        CHECK(one->acquire(work).notices.size() == 1);
+        const auto other = start_on("b", directory / "other");
+        CHECK(other->acquire(work).notices.empty());
+        one.reset(); // its client has not read it
+        CHECK(says(start_on("c", directory / "third")->acquire(work), "lost"));
+    }
+
     TEST_CASE("a host is known by its number and name, or by the name that it was given")
     {
         const auto usual = session::this_place("", "/no/such/folder/./x");
