@@ -48,6 +48,18 @@
 namespace berth::local {
 namespace {
 
+/// `slot`: of the cgroups that were made ahead, where they were.
+void require_launched(const LaunchResult& result, const std::string& slot,
+                      const std::string& session)
+{
+    if (!slot.empty() && is_lost_slot(result)) {
+        throw SlotLost(unavailable(explain(result, "", session)));
+    }
+    if (!result.ok) {
+        throw unavailable(explain(result, "", session));
+    }
+}
+
 /// Of the kernel, where a user has no other number.
 constexpr unsigned nobody = 65534;
 
@@ -316,12 +328,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
         [&] { return creation.make(launch, spec.generation, certificates); },
         // Nothing runs in a guest that nobody is connected to.
         [&] { programs->covers.require(begun); });
-    if (!slot.empty() && is_lost_slot(result)) {
-        throw SlotLost(unavailable(explain(result, "", spec.session)));
-    }
-    if (!result.ok) {
-        throw unavailable(explain(result, "", spec.session));
-    }
+    require_launched(result, slot, spec.session);
     move_proxy(proxy, facts.cgroups);
     if (auto lifetime = creation.keep()) {
         const std::lock_guard lock(mutex_);

@@ -1,9 +1,9 @@
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/filter/proxy/client.hpp"
-#include "sandbox/filter/proxy/listener.hpp"
 #include "sandbox/filter/proxy/send_allowance.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "tests/unit/filter/hello.hpp"
+#include "tests/unit/filter/loopback.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,9 +16,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace berth::tests;
@@ -29,35 +27,6 @@ using berth::filter::SecretBook;
 using berth::filter::SendAllowance;
 
 namespace {
-
-/// To the end.
-std::string received(int socket)
-{
-    std::string text;
-    std::array<char, 4096> buffer{};
-    for (;;) {
-        const ssize_t size = ::recv(socket, buffer.data(), buffer.size(), 0);
-        if (size <= 0) {
-            return text;
-        }
-        text.append(buffer.data(), static_cast<std::size_t>(size));
-    }
-}
-
-/// And where that is.
-std::pair<UniqueFd, sockaddr_in> listening_on_loopback()
-{
-    UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const place = reinterpret_cast<sockaddr*>(&address);
-    REQUIRE(::bind(listener.get(), place, size) == 0);
-    REQUIRE(::listen(listener.get(), 64) == 0);
-    REQUIRE(::getsockname(listener.get(), place, &size) == 0);
-    return {std::move(listener), address};
-}
 
 /// On loopback; takes one connection, says its word, and keeps what comes to its end.
 class OneServer {
@@ -162,21 +131,6 @@ Uploaded uploaded(const Rules& rules, const std::string& head)
                                 {.rules = rules, .secrets = secrets, .reporter = reporter});
     client.join();
     return uploaded;
-}
-
-Rules open_loopback()
-{
-    return {{"127.0.0.1:*"}, {}, {"127.0.0.1"}};
-}
-
-/// In a process of its own, to its end.
-[[noreturn]] void serve_from(UniqueFd listener, int control)
-{
-    const berth::filter::SessionSockets sockets{
-        .connections = std::move(listener),
-        .names = UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0))};
-    const SecretBook secrets({});
-    berth::filter::serve_session(control, sockets, open_loopback(), secrets, nullptr, nullptr);
 }
 
 constexpr const char* established = "HTTP/1.1 200 Connection established\r\n\r\n";
@@ -425,68 +379,6 @@ TEST_CASE("a denial waits for no guest that does not read")
         reporter.tell({.kind = "domain", .target = "a", .reason = "no", .remedy = "none"});
     }
     CHECK(::recv(told.get(), nullptr, 0, MSG_DONTWAIT | MSG_PEEK) == 0);
-}
-
-TEST_CASE("a connection for which the host has no thread is told")
-{
-    std::array<int, 2> control{};
-    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control.data()) == 0);
-    UniqueFd guest(control[0]);
-    const UniqueFd proxys(control[1]);
-    auto [listener, address] = listening_on_loopback();
-    const pid_t proxy = ::fork();
-    REQUIRE(proxy >= 0);
-    if (proxy == 0) {
-        guest.reset();
-        const rlimit none{0, 0}; // root would have threads in spite of it
-        if (::setrlimit(RLIMIT_NPROC, &none) != 0 ||
-            (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0)) {
-            ::_exit(1);
-        }
-        serve_from(std::move(listener), proxys.get());
-    }
-    const UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
-            0);
-    CHECK(received(client.get()).empty());
-    std::array<char, 4096> buffer{};
-    const ssize_t size = ::recv(guest.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-    REQUIRE(size > 0);
-    const auto denial = berth::protocol::decode<berth::protocol::Denial>(
-        std::string_view(buffer.data(), static_cast<std::size_t>(size)));
-    CHECK(denial.kind == "proxy");
-    CHECK(denial.reason.find("no thread") != std::string::npos);
-    guest.reset();
-    ::waitpid(proxy, nullptr, 0);
-}
-
-TEST_CASE("a proxy ends with its guest, whatever its threads are at")
-{
-    std::array<int, 2> control{};
-    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control.data()) == 0);
-    UniqueFd guest(control[0]);
-    const UniqueFd proxys(control[1]);
-    auto [listener, address] = listening_on_loopback();
-    const pid_t proxy = ::fork();
-    REQUIRE(proxy >= 0);
-    if (proxy == 0) {
-        guest.reset();
-        serve_from(std::move(listener), proxys.get());
-    }
-    // Each of these is read by a thread, which waits for the rest of a request.
-    std::vector<UniqueFd> clients;
-    for (int i = 0; i < 20; ++i) {
-        UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
-                          sizeof address) == 0);
-        REQUIRE(::send(client.get(), "GET", 3, 0) == 3);
-        clients.push_back(std::move(client));
-    }
-    guest.reset();
-    int status = 0;
-    REQUIRE(::waitpid(proxy, &status, 0) == proxy);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("what is not whole, or too long, gets nowhere")
