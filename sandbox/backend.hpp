@@ -417,6 +417,14 @@ class Backend {
         return record.home;
     }
 
+    /// Of an interrupted creation (see destroy()) of a machine that is bound to no host: the home
+    /// that it has made, as MachineRecord::home. Empty: none, as far as is known by now.
+    [[nodiscard]] virtual std::map<std::string, std::string>
+    home_made_by(const MachineRecord& /*record*/)
+    {
+        return {};
+    }
+
     /// Removes what dead machines left that no record tells of. Never touches a living one's, nor
     /// one that is being made. Stops at the deadline.
     virtual void collect(const Deadline& /*deadline*/) {}

@@ -53,6 +53,17 @@ try {
     throw sandbox::LeftBehind(error);
 }
 
+std::optional<BoxHome> home_made_by(ApiClient& api, const std::string& number,
+                                    std::chrono::seconds time)
+{
+    const auto boxes = number.empty()
+                           ? std::vector<BoxInfo>()
+                           : api.list({{metadata_keys::generation, number}}, Deadline::after(time));
+    return boxes.empty()
+               ? std::nullopt
+               : std::optional(BoxHome{.id = boxes.front().box.id, .number = number, .proof = {}});
+}
+
 Box make_box(ApiClient& api, const BoxRequest& request, std::chrono::milliseconds late,
              std::chrono::seconds time)
 {

@@ -30,6 +30,10 @@ namespace berth::e2b {
                                             std::chrono::milliseconds late,
                                             const Deadline& deadline);
 
+/// What a creation of that number has made; nothing where E2B shows none by now.
+[[nodiscard]] std::optional<BoxHome> home_made_by(ApiClient& api, const std::string& number,
+                                                  std::chrono::seconds time);
+
 /// One that may have been made, and of which no answer came, is found by its number (`late`, as
 /// above): else it would run, and cost, unknown. Throws as ApiClient::create(), and
 /// sandbox::LeftBehind where there may be one all the same.

@@ -108,6 +108,13 @@ class E2bBackend : public sandbox::Backend {
         return home ? encode(*home) : std::map<std::string, std::string>();
     }
 
+    [[nodiscard]] std::map<std::string, std::string>
+    home_made_by(const MachineRecord& record) override
+    {
+        const auto home = e2b::home_made_by(link()->api, record.generation, api_time);
+        return home ? encode(*home) : std::map<std::string, std::string>();
+    }
+
     [[nodiscard]] std::string description() const override
     {
         return "a microVM in E2B's cloud with a Linux of its own, where you may become root by "

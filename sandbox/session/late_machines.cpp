@@ -4,10 +4,12 @@
 
 #include "sandbox/left_behind.hpp"
 #include "sandbox/session/machine_keeper.hpp"
+#include "sandbox/session/record_state.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <utility>
 
 namespace berth::session {
 namespace {
@@ -26,6 +28,13 @@ constexpr const char* waits_why = "it was removed while its sandbox was being ma
 bool is_over(Clock::time_point since, Clock::time_point now)
 {
     return now - since >= late_time || since - now >= late_time;
+}
+
+/// Whether nobody waits for it any more, by the books.
+bool is_late(const Record& record, const std::string& generation)
+{
+    return std::ranges::any_of(record.late,
+                               [&](const auto& late) { return late.first == generation; });
 }
 
 } // namespace
@@ -65,17 +74,65 @@ void MachineKeeper::roll_back(const std::string& key, std::optional<Record> befo
     }
 }
 
-/// Of a record that says "creating", under the session's lock: nobody makes it any more.
+/// Of a record that says "creating", under the session's lock: nobody makes it any more. Where
+/// machines are bound to no host such a record may have come back, and nobody can tell what was
+/// made from what has been used since, with all its files. So that becomes the session's home: of a
+/// creation that did come to nothing the next machine is made in it. False: there is none, or
+/// whoever made it has said that it came to nothing.
+bool MachineKeeper::keep_made_home(const std::string& key, Record& record)
+{
+    if (is_late(record, record.machine.generation)) {
+        return false;
+    }
+    auto home = backend_.home_made_by(interrupted(key, record));
+    if (home.empty()) {
+        return false;
+    }
+    record.machine.home = std::move(home);
+    return true;
+}
+
+void MachineKeeper::settle_creation(const std::string& key, Record& record,
+                                    const Registry::Hold& lock)
+{
+    apply(record, record.ending ? Event::end : Event::gone);
+    if (is_old(key, record)) {
+        return; // what the key occupies is a later machine's, and may live
+    }
+    const bool keeps = keep_made_home(key, record);
+    destroy(interrupted(key, record), false, lock);
+    if (!keeps) {
+        note_late(record);
+    }
+}
+
+/// As keep_made_home(), of what is not to be kept, or has not come yet.
 void MachineKeeper::note_late(Record& record) const
 {
     const auto& generation = record.machine.generation;
-    if (backend_.is_bound_to_host() || generation.empty()) {
+    if (backend_.is_bound_to_host() || generation.empty() || is_late(record, generation)) {
         return; // here it is known at once
     }
     if (record.late.size() >= most_late) {
         record.late.erase(record.late.begin());
     }
     record.late.emplace_back(generation, Clock::now());
+}
+
+/// Of a creation that has left something, under the session's lock. Where that cannot be written
+/// what is left is taken for what may have been used.
+void MachineKeeper::give_up(const std::string& key, const std::string& generation) noexcept
+{
+    try {
+        auto record = registry_.find(key);
+        if (record && record->state == State::creating &&
+            record->machine.generation == generation) {
+            note_late(*record);
+            registry_.put(key, *record);
+        }
+    } catch (const std::exception&) {
+        return;
+    }
 }
 
 /// Under the session's lock. True: the record has changed.

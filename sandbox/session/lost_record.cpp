@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,14 @@ void MachineKeeper::renew_machine_here(const std::string& key, const Record& rec
     }
 }
 
+/// Of a machine that is about to be undone, under the session's lock.
+void MachineKeeper::drop_machine_here(const std::string& key) const noexcept
+{
+    if (are_books_elsewhere()) {
+        host_.drop_machine(key);
+    }
+}
+
 /// Nothing where it is not of the latest machine that this host was wanted to have.
 std::optional<Record> MachineKeeper::copy_of(const std::string& key) const
 {
@@ -126,18 +135,27 @@ std::optional<Record> MachineKeeper::put_back(const std::string& key, std::optio
     return record;
 }
 
-/// Shared books that came back as they were before the key's latest machine: what its host has kept
-/// of that one. Nothing where the record is right, or nobody here knows better: a host may be the
-/// one that came back (a backup of its state directory, a power loss).
+/// Shared books that came back as they were before the key's latest machine, or while it was being
+/// made: what its host has kept of that one. Nothing where the record is right, or nobody here
+/// knows better: a host may be the one that came back (a backup of its state directory, a power
+/// loss).
 std::optional<Record> MachineKeeper::kept_later(const Record& record) const
 {
     const auto key = record.machine.data.find("key_hash");
-    if (key == record.machine.data.end() || !is_ours(record) || !is_old(key->second, record)) {
+    const bool creating = record.state == State::creating;
+    if (key == record.machine.data.end() || !is_ours(record) ||
+        (!creating && !is_old(key->second, record))) {
         return std::nullopt;
     }
     auto kept = copy_with_home(key->second);
-    const auto which = [](const Record& of) { return std::pair(of.created, of.epoch); };
-    return kept && which(*kept) > which(record) ? std::move(kept) : std::nullopt;
+    // A creation that failed has the number of the one behind it, which alone was ever kept here.
+    const auto which = [](const Record& of) {
+        return std::tuple(of.created, of.epoch, of.state != State::creating);
+    };
+    const bool is_later =
+        kept && (which(*kept) > which(record) ||
+                 (creating && kept->machine.generation == record.machine.generation));
+    return is_later ? std::move(kept) : std::nullopt;
 }
 
 /// Under lock(). The record, or what kept_later() has, which is in the books from now on: by the

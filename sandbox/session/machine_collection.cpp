@@ -354,8 +354,9 @@ bool MachineKeeper::settle_dead(const std::string& key)
         return true;
     }
     const bool unused = is_unused(record);
+    const auto home = record.machine.home;
     settle(key, record, false, *found->lock);
-    if (unused) {
+    if (unused && record.machine.home == home) {
         record.epoch = 0;
     }
     registry_.put(key, record);

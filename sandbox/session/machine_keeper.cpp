@@ -279,11 +279,7 @@ void MachineKeeper::settle(const std::string& key, Record& record, bool attended
     if (record.state == State::running && !take_end_kept_here(key, record)) {
         settle_gone(key, record, attended, lock);
     } else if (record.state == State::creating) {
-        apply(record, record.ending ? Event::end : Event::gone);
-        if (!is_old(key, record)) { // else what the key occupies is a later machine's, and may live
-            destroy(interrupted(key, record), false, lock);
-        }
-        note_late(record);
+        settle_creation(key, record, lock);
     } else if (record.state == State::lost) {
         destroy(any_of(key, record), false, lock);
     } else if (record.ending) { // the machine has ended, and whoever was to clear up is gone
@@ -390,11 +386,13 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         is_from_before = is_old(wanted.key, *before);
         before->found_home = before->found_home || is_from_before;
         const bool unused = is_unused(*before);
+        const auto home = before->machine.home;
         const bool has_news = came_to_nothing(*before) && !before->news.empty();
         end_late(wanted.key, *before, lock);
         settle(wanted.key, *before, wanted.seen.generation == before->machine.generation, lock);
         if (had_one) {
-            notice = unused || has_news ? "" : replacement_notice(before->state, before->why);
+            const bool is_missed = !(unused && before->machine.home == home) && !has_news;
+            notice = is_missed ? replacement_notice(before->state, before->why) : "";
         }
         record = *before;
     } else {
@@ -418,6 +416,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         }
         obtained = create(wanted, record, {notice, had_one}, lock);
     } catch (const sandbox::LeftBehind&) {
+        give_up(wanted.key, record.machine.generation);
         throw; // the books go on saying that there may be a machine: the next server clears it up
     } catch (...) {
         roll_back(wanted.key, std::move(before), lock);
@@ -468,9 +467,9 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         keep_machine_here(wanted.key, record);
         registry_.put(wanted.key, record);
     } catch (...) {
-        // A machine that no book knows could never be ended, nor a home be found. Whoever has the
-        // lock by now may have given that home to another machine, and where it is no folder of
-        // this host that one would be ended.
+        drop_machine_here(wanted.key); // else it would come back as one that had been there
+        // Known to no book it could never be ended, nor its home be found. Who has the lock by now
+        // may have given that to another, which would be ended where it is no folder of this host.
         if (!has_passed_on(lock) || backend_.is_bound_to_host() || record.machine.made_home) {
             undo(record.machine, record.machine.made_home && !has_passed_on(lock), lock);
         }

@@ -335,6 +335,7 @@ class MachineKeeper {
     bool clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
     void keep_machine_here(const std::string& key, const Record& record) const;
     void renew_machine_here(const std::string& key, const Record& record) const noexcept;
+    void drop_machine_here(const std::string& key) const noexcept;
     [[nodiscard]] std::optional<Record> copy_of(const std::string& key) const;
     [[nodiscard]] bool take_end_kept_here(const std::string& key, Record& record) const;
     [[nodiscard]] bool has_copy(const std::string& key) const;
@@ -370,7 +371,10 @@ class MachineKeeper {
     [[nodiscard]] SavedFiles save_from_home(const std::string& key, Record& record,
                                             const std::stop_token& stop, const Registry::Hold& lock,
                                             std::optional<sandbox::MachineRecord>& made);
+    void settle_creation(const std::string& key, Record& record, const Registry::Hold& lock);
+    [[nodiscard]] bool keep_made_home(const std::string& key, Record& record);
     void note_late(Record& record) const;
+    void give_up(const std::string& key, const std::string& generation) noexcept;
     bool end_late(const std::string& key, Record& record, const Registry::Hold& lock);
     void forget_unless_late(const std::string& key, Record& record, const Registry::Hold& lock);
     void settle_late(const std::string& key);

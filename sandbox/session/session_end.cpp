@@ -80,8 +80,9 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
     const auto look = [&] {
         try {
             record = registry_.find(key);
-            if (locked && record) {
-                record = latest(key, *std::move(record));
+            if (record) {
+                record = locked ? latest(key, *std::move(record))
+                                : kept_later(*record).value_or(*record);
             }
         } catch (const DamagedRecord&) {
             record.emplace(); // damaged: whatever the key occupies is removed
@@ -135,7 +136,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     if (!purge && record.state == State::running && is_ours(record)) {
         keep_last_words(key, record, lock);
     }
-    if (record.state == State::creating) {
+    if (record.state == State::creating && (purge || !keep_made_home(key, record))) {
         note_late(record);
     }
     note_ending(key, record);

@@ -254,6 +254,31 @@ class HomesOnE2bTest(ParityTest):
         self.assertEqual(self.output("cat file"), "mine\n")
         self.assertEqual(self.box(), box)
 
+    def test_books_that_came_back_from_while_a_box_was_made_cost_no_file(self):
+        for way in (("list",), ("gc",), ("kill", "made"), None):
+            with self.subTest(way=way):
+                e2b.emulator().fault(plane="envd", path="/files", delay=2)
+                server = self.start("--session", "made")
+                call = server.call_async("bash_exec", {"command": "echo kept >file"})
+                self.wait_until(e2b.boxes, 20, "a box")
+                box = self.box()
+                (record,) = (self.state.path / "sessions").glob("*/record.json")
+                saved = record.read_text(encoding="utf-8")
+                self.assertEqual(json.loads(saved)["state"], "creating")
+                self.assertFalse(call.result().is_error)
+                server.close()
+                record.write_text(saved, encoding="utf-8")
+                if way:
+                    self.command_line("sessions", *way)
+                    self.assertEqual(self.state_of(box), "paused")
+                server = self.start("--session", "made")
+                found = server.call_tool("bash_exec", {"command": "cat file"})
+                self.assertEqual(found.data["stdout"], "kept\n", found)
+                self.assertTrue(any("files in the home are kept" in line for line in found.notices), found)
+                self.assertEqual(self.box(), box)
+                server.close()
+                self.command_line("sessions", "kill", "made", "--purge")
+
     def test_a_box_without_its_proof_is_neither_used_nor_ended(self):
         with self.made_elsewhere() as box:
             self.adopt(box.id)

@@ -75,12 +75,12 @@ class LateOnE2bTest(ParityTest):
 
     def test_a_server_that_started_before_it_ends_it(self):
         """At once after the first was killed."""
-        self.kill_while_it_makes("--session", "made", late=3)
+        self.kill_while_it_makes("--session", "made", late=8)
         self.start("--session", "another").list_tools()
         self.await_its_end()
 
         self.before |= set(self.made())
-        self.kill_while_it_makes("--session", "made", late=4)
+        self.kill_while_it_makes("--session", "made", late=8)
         server = self.start("--session", "made")
         self.assertFalse(server.call_tool("bash_exec", {"command": "true"}).is_error)
         (used,) = self.made()
@@ -89,7 +89,7 @@ class LateOnE2bTest(ParityTest):
         server.close()
 
     def test_a_server_on_http_that_started_before_it_ends_it(self):
-        self.kill_while_it_makes("--session", "made", late=3)
+        self.kill_while_it_makes("--session", "made", late=8)
         server = self.start("serve", "--http", "127.0.0.1:0", "--insecure-no-auth", structured=False, handshake=False)
         self.addCleanup(server.signal, 15)
         self.await_its_end()

@@ -266,8 +266,9 @@ class OnE2bTest(ParityTest):
         self.assertEqual(self.state_of(box), "killed")
 
     def test_one_whose_server_was_killed_as_it_made_it_is_found_by_its_number(self):
-        for way in (("gc",), ("kill", "made", "--purge")):
-            with self.subTest(way[0]):
+        """Nobody can tell whether it was used since, so its files stay but for a purge."""
+        for way, then in ((("kill", "made", "--purge"), "killed"), (("gc",), "paused"), (("kill", "made"), "paused")):
+            with self.subTest(way=way):
                 e2b.emulator().fault(plane="envd", path="/files", delay=5)
                 server = self.start("--session", "made")
                 server.call_async("bash_exec", {"command": "true"})
@@ -276,7 +277,12 @@ class OnE2bTest(ParityTest):
                 server.signal(9)
                 server.wait()
                 self.command_line("sessions", *way)
-                self.assertEqual(self.state_of(box), "killed")
+                self.assertEqual(self.state_of(box), then)
+                server = self.start("--session", "made")
+                self.assertFalse(server.call_tool("bash_exec", {"command": "true"}).is_error)
+                self.assertEqual(then == "paused", self.box() == box)
+                server.close()
+                self.command_line("sessions", "kill", "made", "--purge")
 
     def test_what_it_does_not_have_is_refused_at_the_start(self):
         for name, value in (("BERTH_MOUNT", "/usr/share:/mnt/x"),

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -248,6 +249,14 @@ class FakeBackend : public sandbox::Backend {
             }
         }
         return std::nullopt;
+    }
+
+    std::map<std::string, std::string> made_home; ///< by a creation that was interrupted
+
+    [[nodiscard]] std::map<std::string, std::string>
+    home_made_by(const sandbox::MachineRecord& /*record*/) override
+    {
+        return made_home;
     }
 
     [[nodiscard]] std::string description() const override { return "a fake"; }
