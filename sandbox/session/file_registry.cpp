@@ -88,8 +88,8 @@ bool is_damage(const std::system_error& error)
 
 class FileRegistry : public Registry {
   public:
-    explicit FileRegistry(std::string state_directory)
-        : state_directory_(std::move(state_directory)), folders_(state_directory_)
+    FileRegistry(std::string state_directory, bool bound)
+        : state_directory_(std::move(state_directory)), folders_(state_directory_), bound_(bound)
     {
     }
 
@@ -163,12 +163,13 @@ class FileRegistry : public Registry {
             if (!has_no_machine(record)) {
                 set_mark(state.get(), key, record.id.principal);
             }
-            // Of one that runs not flushed, while somebody waits: after a power loss no machine
-            // lives, and an empty record says so. Whose a home is, how long it is kept and what
-            // is to be told and saved nobody else knows; XFS flushes nothing at a rename.
-            write_file_atomically(folder.get(), token_name, record.token, 0600, false);
+            // Of one that runs here not flushed, while somebody waits: after a power loss no
+            // machine lives, and an empty record says so; one elsewhere does, and nothing else
+            // leads to it. Whose a home is, how long it is kept and what is to be told and saved
+            // nobody else knows; XFS flushes nothing at a rename.
+            write_file_atomically(folder.get(), token_name, record.token, 0600, /*sync=*/!bound_);
             write_file_atomically(folder.get(), record_name, encode(record), 0600,
-                                  /*sync=*/has_no_machine(record));
+                                  /*sync=*/!bound_ || has_no_machine(record));
         } catch (const std::system_error& error) {
             throw sandbox::write_error(
                 error.code().value(), "the session's record cannot be written",
@@ -401,13 +402,14 @@ class FileRegistry : public Registry {
 
     std::string state_directory_;
     SessionFolders folders_;
+    const bool bound_;
 };
 
 } // namespace
 
-std::unique_ptr<Registry> make_file_registry(const std::string& state_directory)
+std::unique_ptr<Registry> make_file_registry(const std::string& state_directory, bool bound)
 {
-    return std::make_unique<FileRegistry>(state_directory);
+    return std::make_unique<FileRegistry>(state_directory, bound);
 }
 
 } // namespace berth::session

@@ -31,6 +31,10 @@ constexpr const char* forgotten_notice =
 constexpr const char* unrecorded_notice =
     "the books of the sessions no longer knew this session's sandbox: it was ended with its "
     "processes and jobs, and a fresh one is in use; files in the home are kept";
+/// Of one on no host, whose record was damaged or emptied by a power loss.
+constexpr const char* unfound_notice =
+    "the books of the sessions have lost which sandbox this session had; a fresh one is in use, "
+    "without its files, and whoever runs this server may still find it";
 /// The same of one without a name.
 constexpr const char* taken_notice = "the session was ended by somebody else, who deleted its "
                                      "files or gave them to another session; a fresh one is in use";
@@ -43,6 +47,15 @@ bool came_to_nothing(const Record& record)
            (record.state == State::lost && record.why == next(State::creating, Event::gone)->why);
 }
 
+/// Of the machine before, which is gone. Where it was on no host the books alone know its files.
+std::string notice_of_last(const Record& before, bool bound)
+{
+    const auto& last = before.machine;
+    return !bound && last.generation.empty() && last.home.empty()
+               ? unfound_notice
+               : replacement_notice(before.state, before.why);
+}
+
 /// `notice` of a machine that was replaced, by what has shown of its home: whether it was made
 /// anew.
 std::string notice_of_home(const std::string& notice, bool had_record, bool made_home, bool unnamed,
@@ -50,6 +63,9 @@ std::string notice_of_home(const std::string& notice, bool had_record, bool made
 {
     if (notice == deleted_notice && !made_home) {
         return forgotten_notice;
+    }
+    if (notice == unfound_notice) {
+        return notice;
     }
     if (had_record) { // and where the home is gone whoever removed it was stopped before the record
         return !made_home ? notice : bound ? deleted_notice : vanished_notice;
@@ -392,7 +408,7 @@ MachineKeeper::Obtained MachineKeeper::replace(const Wanted& wanted, std::option
         settle(wanted.key, *before, wanted.seen.generation == before->machine.generation, lock);
         if (had_one) {
             const bool is_missed = !(unused && before->machine.home == home) && !has_news;
-            notice = is_missed ? replacement_notice(before->state, before->why) : "";
+            notice = is_missed ? notice_of_last(*before, backend_.is_bound_to_host()) : "";
         }
         record = *before;
     } else {

@@ -183,7 +183,9 @@ class Registry {
 
 /// One folder per session below <state_directory>/sessions. Nothing is made before the first
 /// lock(), claim() or put(); those throw Error(sandbox_unavailable) for a directory that is on a
-/// network file system or that others may write to.
-[[nodiscard]] std::unique_ptr<Registry> make_file_registry(const std::string& state_directory);
+/// network file system or that others may write to. `bound`: machines are bound to this host, so
+/// that none lives after a power loss; else a record is on the disk when put() returns.
+[[nodiscard]] std::unique_ptr<Registry> make_file_registry(const std::string& state_directory,
+                                                           bool bound = true);
 
 } // namespace berth::session

@@ -28,7 +28,7 @@ namespace berth::session {
 class SessionManager::Implementation {
   public:
     Implementation(Settings settings, std::shared_ptr<sandbox::Backend> backend)
-        : backend_(std::move(backend)), registry_(make_registry(settings)),
+        : backend_(std::move(backend)), registry_(make_registry(settings, *backend_)),
           parts_(std::make_shared<Parts>(std::move(settings), 1, *backend_, *registry_)),
           key_finder_(*backend_, *registry_)
     {

@@ -473,6 +473,18 @@ TEST_SUITE("session/session_manager")
         CHECK(backend->count("TWICE") == 0);
     }
 
+    TEST_CASE_FIXTURE(Fixture,
+                      "what a power loss left nowhere to be found is not told as kept, nor "
+                      "as gone")
+    {
+        backend->bound = false;
+        (void)start()->acquire(work);
+        std::ofstream(folder(work) + "/record.json", std::ios::trunc).flush();
+        std::filesystem::remove(backend->alive(key_hash(work)));
+        std::filesystem::remove(backend->home(key_hash(work))); // as no other box has it
+        CHECK(says(start()->acquire(work), "whoever runs this server may still find it"));
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a state directory that others may write to is refused")
     {
         std::filesystem::create_directory(settings.state_directory);
