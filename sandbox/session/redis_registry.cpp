@@ -327,7 +327,7 @@ void RedisRegistry::put(const std::string& key, const Record& record)
     RedisEntry entry{.record = encode(record),
                      .token = record.token,
                      .last_used = seconds_of(record.last_used),
-                     .keep = text_of(ttl + times_.keep),
+                     .keep = text_of(ttl + (record.place ? times_.keep : times_.keep_far)),
                      .revision = {},
                      .used = record.used ? to_text(*record.used) : std::string()};
     std::string generation;

@@ -18,6 +18,9 @@ struct RedisTimes {
     std::chrono::milliseconds settling{5'000};
     /// A record outlasts its last use by the session's time to live and this.
     std::chrono::hours keep{60 * 24};
+    /// The same of a machine that is bound to no host: for ever. Nothing else leads to it and its
+    /// files, for which somebody may pay, and how long they are kept whoever clears up knows.
+    std::chrono::hours keep_far{100 * 365 * 24};
     /// That a session was purged is remembered for so long.
     std::chrono::hours purged{7 * 24};
     std::chrono::milliseconds connect{1'000};

@@ -107,6 +107,38 @@ TEST_SUITE("session/redis")
         }
     }
 
+    TEST_CASE("a record of a machine that is bound to no host does not lapse")
+    {
+        const RedisServer server;
+        const auto registry = open(server);
+        auto record = full_record();
+        constexpr long long day = 24LL * 3600 * 1000;
+        const auto days_left = [&] {
+            return server.say({"PTTL", redis_keys::record(work)}).number / day;
+        };
+        put(*registry, work, record);
+        CHECK(days_left() < 61); // its home is found again without it
+        record.place.reset();
+        SUBCASE("as it is written")
+        {
+            put(*registry, work, record);
+        }
+        SUBCASE("as its use is noted")
+        {
+            put(*registry, work, record);
+            REQUIRE(server.say({"PEXPIRE", redis_keys::record(work), "1000000"}).number == 1);
+            registry->touch(work);
+            CHECK(registry->find(work).has_value());
+        }
+        SUBCASE("as it is written again")
+        {
+            put(*registry, work, record);
+            (void)server.say({"FLUSHALL"});
+            (void)registry->keys();
+        }
+        CHECK(days_left() > 50 * 365);
+    }
+
     TEST_CASE("what somebody has written there that is no key is no session")
     {
         const RedisServer server;
