@@ -193,6 +193,17 @@ std::string forgotten_notice(std::size_t commands)
            "they did can be seen in the files alone";
 }
 
+/// Of which job a notice tells, by its id; empty: it is of no single one.
+std::string_view job_in(std::string_view notice)
+{
+    for (const auto end : {left_to_run, not_read, reached_nobody}) {
+        if (const auto found = notice.find(end); found != std::string_view::npos) {
+            return notice.substr(0, found + end.size());
+        }
+    }
+    return {};
+}
+
 /// Of which outcome a notice tells, whatever it says of what became of that.
 std::string_view subject_of(std::string_view notice)
 {
@@ -204,12 +215,8 @@ std::string_view subject_of(std::string_view notice)
     if (notice.starts_with(on_earlier_machines)) {
         return on_earlier_machines;
     }
-    for (const auto end : {left_to_run, not_read, reached_nobody}) {
-        if (const auto found = notice.find(end); found != std::string_view::npos) {
-            return notice.substr(0, found + end.size());
-        }
-    }
-    return notice;
+    const auto job = job_in(notice);
+    return job.empty() ? notice : job;
 }
 
 /// Of how many outcomes it tells.
@@ -365,6 +372,16 @@ std::vector<std::string> parting_notices(const protocol::InfoReply& info)
         last.told.push_back(std::move(last.untold));
     }
     return std::move(last.told);
+}
+
+void drop_of_same_jobs(std::vector<std::string>& notices, const std::vector<std::string>& later)
+{
+    std::erase_if(notices, [&](const std::string& notice) {
+        const auto job = job_in(notice);
+        return !job.empty() && std::ranges::any_of(later, [&](const std::string& each) {
+            return job_in(each) == job;
+        });
+    });
 }
 
 void drop_told_again(std::vector<std::string>& notices, std::size_t since,

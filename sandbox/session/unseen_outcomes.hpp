@@ -64,6 +64,9 @@ void add_what_was_printed(LastNotices& last, const protocol::InfoReply& info,
 /// In place of those, for which there is no room: of how many outcomes they tell.
 [[nodiscard]] std::string notice_of_earlier(std::span<const std::string> notices);
 
+/// Drops of `notices` those of jobs of whose outcomes `later` tells.
+void drop_of_same_jobs(std::vector<std::string>& notices, const std::vector<std::string>& later);
+
 /// Drops of `notices`, from the one at `since` on, what `later` tells too, of the same outcomes or
 /// of the same loss: it is of a machine that has gone meanwhile, and knows what became of them.
 void drop_told_again(std::vector<std::string>& notices, std::size_t since,

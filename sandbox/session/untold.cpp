@@ -46,11 +46,13 @@ bool Untold::remove_from(Record& record) const
 void keep_untold(Record& record, const std::vector<std::string>& notices)
 {
     auto& kept = record.untold;
-    // Who was killed, or failed, between this and the machine's end comes with the same ones again.
+    // Who was killed, or failed, between this and the machine's end comes with the same ones again,
+    // or with some of them, and what those printed.
     if (kept.size() >= notices.size() &&
         std::equal(notices.rbegin(), notices.rend(), kept.rbegin())) {
         return;
     }
+    drop_of_same_jobs(kept, notices);
     kept.insert(kept.end(), notices.begin(), notices.end());
     if (kept.size() > most_kept) {
         const auto others = kept.size() - most_kept + 1; // with the place of their number

@@ -178,6 +178,26 @@ TEST_SUITE("session/untold")
         CHECK(record.untold == std::vector<std::string>{"first", "second", "second", "third"});
     }
 
+    TEST_CASE("what is kept again of one job by who was killed in between, who had asked what "
+              "another printed, is kept once")
+    {
+        protocol::InfoReply info;
+        for (const auto* id : {"cmd_1", "cmd_2"}) {
+            auto& job = info.ended.emplace_back();
+            job.job_id = id;
+            job.command = "make";
+            job.unseen = true;
+            job.exit_code = 0;
+        }
+        const auto both = session::last_notices(info).told;
+        REQUIRE(both.size() == 2);
+        session::Record record;
+        session::keep_untold(record, both);
+        const auto printed = both[1] + "; it printed at last:\n| done";
+        session::keep_untold(record, {printed});
+        CHECK(record.untold == std::vector<std::string>{both[0], printed});
+    }
+
     TEST_CASE_FIXTURE(Fixture, "what a call finds in the books while another makes the machine is "
                                "told by one of them")
     {
