@@ -6,6 +6,7 @@
 #include "sandbox/left_behind.hpp"
 #include "sandbox/wait_for.hpp"
 
+#include <cstddef>
 #include <exception>
 
 namespace berth::e2b {
@@ -79,6 +80,12 @@ Box make_box(ApiClient& api, const BoxRequest& request, std::chrono::millisecond
                                             "E2B knows of none by now: try again. One that comes "
                                             "late is ended before another is made.")
                                           .set_retryable(true));
+        }
+        for (std::size_t other = 1; other < found.size(); ++other) {
+            try {
+                static_cast<void>(api.kill(found[other].box.id, deadline));
+            } catch (const Error&) { // NOLINT(bugprone-empty-catch): collected as a stray
+            }
         }
         try {
             return api.connect(found.front().box.id, request.timeout, deadline).box;

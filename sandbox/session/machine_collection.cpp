@@ -16,11 +16,15 @@ namespace berth::session {
 namespace {
 
 /// Whether it is the machine of that record, or one that its home was with: the record may know
-/// more of that.
-bool is_named_by(const Record& record, const sandbox::MachineRecord& machine)
+/// more of that. A creation that somebody has sent twice has made two of one number.
+bool is_named_by(const sandbox::Backend& backend, const Record& record,
+                 const sandbox::MachineRecord& machine)
 {
     const auto& known = record.machine.home;
-    return record.machine.generation == machine.generation ||
+    const bool unknown = record.state == State::creating ||
+                         (record.machine.id.empty() && record.machine.home.empty());
+    return (record.machine.generation == machine.generation &&
+            (unknown || backend.is_same_id(record.machine.id, machine.id))) ||
            (!machine.home.empty() && std::ranges::all_of(machine.home, [&](const auto& part) {
                const auto found = known.find(part.first);
                return found != known.end() && found->second == part.second;
@@ -288,7 +292,7 @@ bool MachineKeeper::is_of_another(const sandbox::MachineRecord& machine)
     return std::ranges::any_of(registry_.keys(), [&](const std::string& key) {
         try {
             const auto record = registry_.find(key);
-            return record && is_named_by(*record, machine);
+            return record && is_named_by(backend_, *record, machine);
         } catch (const DamagedRecord&) {
             return true; // it may be this one's
         }
@@ -308,7 +312,7 @@ bool MachineKeeper::end_stray(const sandbox::FoundMachine& found,
     const auto& key = found.record.data.at("key_hash");
     const auto is_known = [&] {
         const auto record = registry_.find(key);
-        return record && is_named_by(*record, found.record);
+        return record && is_named_by(backend_, *record, found.record);
     };
     if (!is_key(key) || is_known() || is_of_another(found.record)) {
         return false;

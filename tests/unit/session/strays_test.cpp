@@ -62,8 +62,9 @@ TEST_SUITE("session/strays")
     {
         const auto server = start();
         (void)server->acquire(work);
-        backend->machines = {machine(key_hash(work), backend->last_spec.generation),
-                             machine("../../elsewhere", "no key")};
+        auto known = machine(key_hash(work), backend->last_spec.generation);
+        known.record.id = "fake-" + backend->last_spec.generation.substr(0, 8);
+        backend->machines = {known, machine("../../elsewhere", "no key")};
         const auto collected = collect();
         CHECK(collected.strays == 0);
         CHECK(collected.failed.empty());
@@ -96,6 +97,15 @@ TEST_SUITE("session/strays")
         CHECK(backend->last_ended.generation == "earlier");
         CHECK(std::filesystem::exists(backend->alive(key_hash(work))));
         CHECK(std::filesystem::exists(folder(work) + "/record.json"));
+    }
+
+    TEST_CASE_FIXTURE(StraysFixture, "a second one with the number of a session's is ended")
+    {
+        const auto server = start();
+        (void)server->acquire(work);
+        backend->machines = {machine(key_hash(work), backend->last_spec.generation)};
+        CHECK(collect().strays == 1);
+        CHECK(backend->last_ended.id == "stray");
     }
 
     TEST_CASE_FIXTURE(StraysFixture, "while somebody makes a machine of its key it is left alone")
