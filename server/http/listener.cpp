@@ -14,6 +14,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace berth::server::http {
 namespace {
@@ -118,10 +119,16 @@ Listener listen_unix_at(const std::string& path, unsigned mode)
     require_free(path);
     try {
         auto socket = listen_unix(path); // its owner's alone, until here
-        if (::chmod(path.c_str(), mode) != 0 || ::listen(socket.get(), backlog) != 0) {
+        struct stat status{};
+        if (::lstat(path.c_str(), &status) != 0 || ::chmod(path.c_str(), mode) != 0 ||
+            ::listen(socket.get(), backlog) != 0) {
             throw_errno("open it to others");
         }
-        return {.socket = std::move(socket), .address = {}, .url = "unix:" + path};
+        return {.socket = std::move(socket),
+                .address = {},
+                .url = "unix:" + path,
+                .file =
+                    Listener::File{.path = path, .device = status.st_dev, .inode = status.st_ino}};
     } catch (const std::system_error& error) {
         fail("cannot listen on " + path, error.code().value(),
              "Name a path in a folder that may be written to.");
@@ -136,6 +143,15 @@ Listener listen_on(const HttpOptions& options)
         return listen_unix_at(options.unix_path, options.unix_mode);
     }
     return listen_tcp(*parse_http_address(options.address), options.address);
+}
+
+void remove_file(const Listener& listener) noexcept
+{
+    struct stat status{};
+    if (listener.file && ::lstat(listener.file->path.c_str(), &status) == 0 &&
+        status.st_dev == listener.file->device && status.st_ino == listener.file->inode) {
+        ::unlink(listener.file->path.c_str());
+    }
 }
 
 } // namespace berth::server::http

@@ -258,9 +258,7 @@ void serve_http(const Making& making)
     run_detached([&] { service.server.run(); }, ended, "server failed");
     wait_for_signal(signals);
     log::write(log::Level::info, "stopping", {{"reason", "signal"}});
-    if (const auto& path = making.options->http.unix_path; !path.empty()) {
-        ::unlink(path.c_str()); // while none can have begun there: later it could be another's
-    }
+    remove_file(service.listener); // at once, while the socket listens: none begins there till then
     clear_away([&] { shut_down(making, service); }, time_to_end(making, service));
     close_audit_log(making.audit);
     ::_exit(0);

@@ -337,6 +337,18 @@ class UnixTest(HttpBench):
             first.wait(10)
         self.assertEqual(self.modern("tools/list").status, 200)
 
+    def test_nor_does_it_take_that_of_one_that_began_when_its_own_file_was_gone(self):
+        path = str(self.state.path / "berth.socket")
+        self.serve(auth=(), listen=path)
+        first = self.server
+        os.unlink(path)
+        self.serve(auth=(), listen=path)
+        first.send_signal(signal.SIGTERM)
+        first.wait(10)
+        self.assertEqual(self.modern("tools/list").status, 200)
+        self.assertEqual(self.stop(), 0)
+        self.assertFalse(os.path.exists(path))
+
     def test_a_socket_that_a_killed_server_left_is_taken_and_no_living_one(self):
         path = str(self.state.path / "berth.socket")
         self.serve(auth=(), listen=path)
