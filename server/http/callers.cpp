@@ -18,11 +18,11 @@ std::shared_ptr<const Caller> make_caller(const std::string& principal, const st
 } // namespace
 
 Callers::Callers(const Options& options, TokenFile::Check check, TokenFile::Told changed,
-                 JwtCallers::Told keys_changed)
+                 JwtCallers::Told keys_changed, TokenFile::Gone gone)
 {
     if (!options.http.token_file.empty()) {
         tokens_ = std::make_unique<TokenFile>(options.http.token_file, accounts_, std::move(check),
-                                              std::move(changed));
+                                              std::move(changed), std::move(gone));
     }
     if (options.http.jwt.is_wanted()) {
         issued_ =

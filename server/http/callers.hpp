@@ -25,7 +25,7 @@ class Callers {
     /// Throws as TokenFile() and JwtCallers().
     Callers(
         const Options& options, TokenFile::Check check, TokenFile::Told changed,
-        JwtCallers::Told keys_changed = [](const std::string&) {});
+        JwtCallers::Told keys_changed = [](const std::string&) {}, TokenFile::Gone gone = {});
 
     /// Null: not known.
     [[nodiscard]] std::shared_ptr<const Caller> identify(const transport::HttpHead& head,

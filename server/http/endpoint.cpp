@@ -162,13 +162,6 @@ HttpAnswer failure(const rpc::Id& id, const Error& error)
     return answer;
 }
 
-LegacyOwner owner_of(const Caller& caller)
-{
-    LegacyOwner owner{.principal = caller.principal, .settings = caller.settings};
-    owner.settings.erase("session.max_per_principal");
-    return owner;
-}
-
 } // namespace
 
 /// What a request brings beside its message.

@@ -8,6 +8,13 @@
 
 namespace berth::server::http {
 
+LegacyOwner owner_of(const Caller& caller)
+{
+    LegacyOwner owner{.principal = caller.principal, .settings = caller.settings};
+    owner.settings.erase("session.max_per_principal");
+    return owner;
+}
+
 LegacySession::LegacySession(LegacyOwner owner, std::shared_ptr<Tenant> tenant,
                              rpc::WorkerPool& pool)
     : owner_(std::move(owner)), tenant_(std::move(tenant)),
@@ -29,7 +36,7 @@ std::shared_ptr<LegacySession> LegacySessions::add(const std::string& id, const 
     std::shared_ptr<LegacySession> ended; // outside of the lock: its end may wait
     const std::lock_guard lock(mutex_);
     ended = take_oldest_of(owner.principal);
-    places_[id] = {session, Clock::now()};
+    places_[id] = {.session = session, .used = Clock::now()};
     return session;
 }
 
@@ -112,6 +119,14 @@ bool LegacySessions::end(const std::string& id, const LegacyOwner& owner)
     return true;
 }
 
+void LegacySessions::leave(const LegacyOwner& owner)
+{
+    const std::lock_guard lock(mutex_);
+    for (auto& [id, place] : places_) {
+        place.leaves = place.leaves || place.session->owner() == owner;
+    }
+}
+
 void LegacySessions::sweep()
 {
     std::vector<std::shared_ptr<LegacySession>> ended;
@@ -121,10 +136,11 @@ void LegacySessions::sweep()
         auto& place = each->second;
         // A call that goes on is a use of it, also where its client has gone: it may come back and
         // cancel it.
-        if (place.session->has_calls()) {
+        const bool calls = place.session->has_calls();
+        if (calls) {
             place.used = now;
         }
-        if (now - place.used > idle_) {
+        if (now - place.used > idle_ || (place.leaves && !calls)) {
             ended.push_back(std::move(place.session));
             each = places_.erase(each);
         } else {

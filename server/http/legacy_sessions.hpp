@@ -22,6 +22,8 @@ struct LegacyOwner {
     bool operator==(const LegacyOwner&) const = default;
 };
 
+[[nodiscard]] LegacyOwner owner_of(const Caller& caller);
+
 /// The session of a client of an older revision (Mcp-Session-Id): what was negotiated with it, and
 /// its requests in flight, which another request of it may cancel.
 class LegacySession {
@@ -75,7 +77,10 @@ class LegacySessions {
     /// those whose tenant can be left then. False: there is none.
     bool end_idle_of(const std::string& principal);
 
-    /// Ends those that are idle.
+    /// Those of that owner, who can come no more, end once they have no call.
+    void leave(const LegacyOwner& owner);
+
+    /// Ends those that are idle, or left.
     void sweep();
 
     /// Stops the calls of all.
@@ -89,6 +94,7 @@ class LegacySessions {
     struct Place {
         std::shared_ptr<LegacySession> session;
         Clock::time_point used;
+        bool leaves = false;
     };
 
     using Places = std::map<std::string, Place>;

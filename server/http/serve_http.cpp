@@ -74,7 +74,10 @@ struct Service {
           callers(
               *making.options, [this](const Caller& caller) { maker.check(caller); },
               teller_of_tokens(making.options->http.token_file),
-              teller_of(making.options->http.jwt.keys, "the issuer's keys have changed", "hold")),
+              teller_of(making.options->http.jwt.keys, "the issuer's keys have changed", "hold"),
+              [this](const TokenFile::Callers& gone, const TokenFile::Callers& present) {
+                  leave_gone(gone, present);
+              }),
           operators(making.options->http.operator_token_file, callers,
                     teller_of_tokens(making.options->http.operator_token_file)),
           books(making, own_settings, maker),
@@ -112,6 +115,20 @@ struct Service {
                    .sessions = [this] { return books.of({}).sessions.list_asked(); },
                    .unavailable = [this] { return upkeep.unavailable(); }})
     {
+    }
+
+    /// Else what was there for them would count as another client of their sessions, by whose terms
+    /// these go on, for as long as it is kept for a next call.
+    void leave_gone(const TokenFile::Callers& gone, const TokenFile::Callers& present)
+    {
+        for (const auto& caller : gone) {
+            tenants.leave(*caller);
+            const auto owner = owner_of(*caller);
+            if (std::ranges::none_of(
+                    present, [&](const auto& other) { return owner_of(*other) == owner; })) {
+                sessions.leave(owner);
+            }
+        }
     }
 
     /// What happens is counted, and written down where there is an audit log.

@@ -102,6 +102,17 @@ void Tenants::make_room(const std::string& principal)
     oldest->second->leaves = true; // the sweeper takes it
 }
 
+void Tenants::leave(const Caller& caller)
+{
+    const std::lock_guard lock(mutex_);
+    for (auto each = places_.lower_bound({caller.principal, caller.settings, {}});
+         each != places_.end() && std::get<0>(each->first) == caller.principal &&
+         std::get<1>(each->first) == caller.settings;
+         ++each) {
+        each->second->leaves = true; // the sweeper takes it
+    }
+}
+
 /// Of one that is_free().
 Tenants::Clock::time_point Tenants::last_use(const Place& place)
 {

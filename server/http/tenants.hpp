@@ -75,6 +75,10 @@ class Tenants {
     /// AllHeld, or `busy` where those that are being left make room in a moment.
     [[nodiscard]] std::shared_ptr<Tenant> get(const Caller& caller, const std::string& session);
 
+    /// Leaves what is there for a caller like that, as soon as it has no call, unless it is called
+    /// again: with other settings the same session is another one here, and that one beside it.
+    void leave(const Caller& caller);
+
     /// Of those that there are.
     void for_each(const std::function<void(Tenant&)>& visit);
 
@@ -89,7 +93,7 @@ class Tenants {
         std::mutex making;
         std::shared_ptr<Tenant> tenant; ///< under `making`
         Clock::time_point used;         ///< under mutex_
-        bool leaves = false;            ///< under mutex_: to make room, unless it is called again
+        bool leaves = false;            ///< under mutex_: unless it is called again
     };
 
     [[nodiscard]] static bool is_free(const std::shared_ptr<Place>& place);

@@ -103,10 +103,30 @@ void take_key(Caller& caller, std::string& hash, const std::string& key, const R
 } // namespace
 
 TokenFile::TokenFile(std::string path, std::shared_ptr<Accounts> accounts, Check check,
-                     Told changed)
+                     Told changed, Gone gone)
     : file_(std::move(path), "the token file ", std::move(changed)), check_(std::move(check)),
-      accounts_(std::move(accounts)), entries_(read({}))
+      gone_(std::move(gone)), accounts_(std::move(accounts)), entries_(read({}))
 {
+}
+
+void TokenFile::tell_gone(const Entries& before, const Entries& now) const
+{
+    Callers present;
+    for (const auto& entry : now) {
+        present.push_back(entry.caller);
+    }
+    Callers gone;
+    for (const auto& entry : before) {
+        if (std::ranges::none_of(present, [&](const auto& caller) {
+                return caller->principal == entry.caller->principal &&
+                       caller->settings == entry.caller->settings;
+            })) {
+            gone.push_back(entry.caller);
+        }
+    }
+    if (gone_ && !gone.empty()) {
+        gone_(gone, present);
+    }
 }
 
 bool TokenFile::is_known(const Entries& known, const std::string& hash, const Caller& caller)
@@ -166,7 +186,8 @@ std::shared_ptr<const Caller> TokenFile::find(std::string_view token)
     {
         const std::lock_guard lock(mutex_);
         file_.look([this] {
-            entries_ = read(*entries_);
+            const auto before = std::exchange(entries_, read(*entries_));
+            tell_gone(*before, *entries_);
             return std::string();
         });
         entries = entries_;

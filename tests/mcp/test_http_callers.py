@@ -195,6 +195,22 @@ class TokenTest(HttpBench):
             writes(session)
             self.assertTrue((roots / f"two/alice/{session}/where").exists())
 
+    def test_a_token_s_other_profile_holds_for_its_sessions_soon(self):
+        config = self.config('[profiles.open]\nnetwork = "host"\n[profiles.shut]\nnetwork = "none"\n')
+        tokens = self.state.path / "tokens.toml"
+        token_file(tokens, a={**ALICE, "profile": "open"})
+        self.serve("--config", config, auth=("--token-file", str(tokens)), binary="berth")
+        older = self.initialize(headers={**bearer("berth_alice"), "Berth-Session": "work"})
+        def interfaces():
+            answer = self.call("bash_exec", command="ls /proc/self/net/dev_snmp6 /sys/class/net; "
+                               "wc -l </proc/self/net/dev", **self.of("berth_alice", Berth_Session="work"))
+            return None if answer.is_error else answer.text.splitlines()[-1]
+        self.assertGreater(int(interfaces()), 3)
+        token_file(tokens, a={**ALICE, "profile": "shut"})
+        # Two heads and the loopback.
+        self.wait_for(lambda: interfaces() == "3")
+        self.assertEqual(self.send(request(1, "ping"), {**older, **bearer("berth_alice")}).status, 404)
+
     def test_names_that_a_caller_makes_up_cost_no_memory_without_end(self):
         self.serve_tokens(a=ALICE)
         def status(number):

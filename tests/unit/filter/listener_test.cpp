@@ -2,6 +2,7 @@
 
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/filter/proxy/listener.hpp"
+#include "sandbox/protocol/messages/denial.hpp"
 #include "sandbox/protocol/wire.hpp"
 #include "tests/unit/filter/loopback.hpp"
 

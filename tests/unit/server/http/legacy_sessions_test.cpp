@@ -132,6 +132,25 @@ TEST_CASE("a session without a request ends, one with a call does not")
     }));
 }
 
+TEST_CASE("sessions of an owner who can come no more end once they have no call")
+{
+    LegacyBench bench;
+    LegacySessions sessions(bench.pool, no_end);
+    sessions.add("idle", alice, bench.tenant);
+    sessions.add("busy", alice, bench.tenant);
+    sessions.add("other", bob, bench.tenant);
+    bench.call(*sessions.find("busy", alice));
+    sessions.leave(alice);
+    sessions.sweep();
+    CHECK(sessions.count() == 2);
+    bench.released = true;
+    CHECK(becomes_true([&] {
+        sessions.sweep();
+        return sessions.count() == 1;
+    }));
+    CHECK(sessions.find("other", bob));
+}
+
 TEST_CASE("a session that is used does not end")
 {
     LegacyBench bench;

@@ -108,6 +108,24 @@ TEST_CASE("sessions are of a principal and of what holds for its caller")
     CHECK(visited == 103);
 }
 
+TEST_CASE("what is there for who can come no more is left once it has no call")
+{
+    TenantsBench bench;
+    const auto tenants = bench.start();
+    auto strict = caller_of("alice");
+    strict.settings["profile"] = "strict";
+    auto busy = tenants->get(caller_of("alice"), "busy");
+    (void)tenants->get(caller_of("alice"), "idle");
+    (void)tenants->get(strict, "idle");
+    (void)tenants->get(caller_of("bob"), "idle");
+    tenants->leave(caller_of("alice"));
+    CHECK(becomes_true([&] { return tenants->count() == 3; }));
+    std::this_thread::sleep_for(1200ms); // the sweeper has come by
+    CHECK(tenants->count() == 3);
+    busy.reset();
+    CHECK(becomes_true([&] { return tenants->count() == 2; }));
+}
+
 TEST_CASE("a session that takes long to make keeps no other waiting")
 {
     TenantsBench bench;

@@ -48,7 +48,12 @@ struct TokenBench {
                     throw Error(ErrorCode::invalid_argument, "no such profile", "");
                 }
             },
-            [this](const std::string& error) { told.push_back(error); });
+            [this](const std::string& error) { told.push_back(error); },
+            [this](const TokenFile::Callers& callers, const TokenFile::Callers& present) {
+                for (const auto& caller : callers) {
+                    gone.push_back(caller->principal + std::to_string(present.size()));
+                }
+            });
     }
 
     /// Why it is not taken; empty: it is.
@@ -70,6 +75,7 @@ struct TokenBench {
     std::string unwanted = "unwanted"; ///< of whom check says so
     std::vector<std::string> checked;
     std::vector<std::string> told;
+    std::vector<std::string> gone; ///< each with how many there are
 };
 
 bool says(const std::string& text, const std::string& part)
@@ -244,6 +250,19 @@ TEST_CASE("a token that is taken out of the file is none, whatever is wrong with
     CHECK(file->find("t1")->settings.empty());
     bench.write("[tokens]\n"); // the last one, of whom the table's head is left
     CHECK(becomes_true([&] { return file->find("t1") == nullptr; }));
+}
+
+TEST_CASE("it is told whom no entry has any more, as he was")
+{
+    TokenBench bench(token_entry("a", "t1", "alice") + token_entry("b", "t2", "bob"));
+    const auto file = bench.open();
+    bench.write(token_entry("a", "t3", "alice") + // another token of the same
+                token_entry("b", "t2", "bob", "calls = 3\n"));
+    CHECK(becomes_true([&] { return file->find("t3") != nullptr; }));
+    CHECK(bench.gone.empty());
+    bench.write(token_entry("a", "t3", "alice", "profile = \"other\"\n"));
+    CHECK(becomes_true([&] { return file->find("t2") == nullptr; }));
+    CHECK(bench.gone == std::vector<std::string>{"alice1", "bob1"});
 }
 
 TEST_CASE("a file that is gone holds until it is there again")
