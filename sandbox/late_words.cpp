@@ -113,7 +113,8 @@ std::size_t LateWords::count() const
 /// Under the lock.
 std::optional<LateWords::Time> LateWords::time() const
 {
-    if ((count() == 0 && !stays_) || tries_ == most_tries) {
+    const bool waits = count() > 0 && tries_ < most_tries; // then the next call says them
+    if (!waits && !stays_) {
         return std::nullopt;
     }
     return std::max(renewed_ + lease_ / 2, not_before_);
@@ -128,8 +129,8 @@ std::optional<LateWords::Time> LateWords::due() const
 void LateWords::put_off()
 {
     const std::lock_guard lock(mutex_);
-    ++tries_;
-    not_before_ = BootClock::now() + lease_ / (2 * most_tries);
+    tries_ = std::min(tries_ + 1, most_tries);
+    not_before_ = BootClock::now() + lease_ / (tries_ < most_tries ? 2 * most_tries : 2);
 }
 
 void LateWords::also_due(Time time) const

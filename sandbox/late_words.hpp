@@ -52,7 +52,7 @@ class LateWords {
 
     /// When they have to be said, should no call come before, or that this server stays: in the
     /// middle of the lease. Nothing: there is nothing to say, or it was tried often enough, and the
-    /// next call says it.
+    /// next call says it; one that stays goes on, as rarely as it says it else.
     [[nodiscard]] std::optional<Time> due() const;
 
     /// They could not be said: later, for as long as the lease may last.

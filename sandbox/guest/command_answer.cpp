@@ -151,7 +151,8 @@ void CommandAnswer::name_left(Pending& pending) const
     auto left = pending.reply.left_running;
     try {
         for (auto& process : left) {
-            process.name = process_name(static_cast<pid_t>(process.pid));
+            auto line = command_line(static_cast<pid_t>(process.pid));
+            process.name = line.empty() ? std::move(process.name) : std::move(line);
         }
     } catch (const std::exception&) {
         left = pending.reply.left_running; // of memory there is none: by the names that it has

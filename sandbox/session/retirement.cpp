@@ -36,6 +36,35 @@ bool is_busy(const protocol::InfoReply& info, bool attends, bool refused)
     return info.calls > 0 || !info.jobs.empty() || (attends && unread && !refused);
 }
 
+/// False also where it does not answer.
+bool lives_with_others(sandbox::Sandbox& sandbox)
+{
+    try {
+        const auto info = sandbox.look(Deadline::after(look_time));
+        return info.pause && info.pause->clients > 0;
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
+/// A guest of an earlier release refuses while anything runs, or knows of no such request, and the
+/// answer of one that ends may be lost: where nobody is there it is ended all the same. False:
+/// somebody is there by now.
+bool retire_or_leave(sandbox::Sandbox& left)
+{
+    bool refused = false;
+    try {
+        if (left.retire(/*with_jobs=*/true)) {
+            return true;
+        }
+        refused = true;
+        const auto info = left.look(Deadline::after(look_time));
+        return !info.pause || info.pause->clients == 0;
+    } catch (const std::exception&) {
+        return !refused && !lives_with_others(left);
+    }
+}
+
 std::chrono::seconds time_for_words(const sandbox::Machine& machine)
 {
     if (machine.may_sleep()) {
@@ -146,14 +175,11 @@ bool MachineKeeper::retire_left(const std::string& key, Record& record, sandbox:
     if (!last.untold.empty()) {
         keep_untold(record, {last.untold});
     }
-    keep_untold(record, stopped_notices(info));
+    auto running = stopped_notices(info);
+    drop_of_same_jobs(running, last.told); // which have ended since
+    keep_untold(record, running);
     note_ending(key, record);
-    bool ended = false;
-    try {
-        ended = left.retire(/*with_jobs=*/true);
-    } catch (const std::exception&) {
-        ended = false; // what has become of it the next call finds out
-    }
+    const bool ended = retire_or_leave(left);
     if (!ended) {
         record.untold = before;
         record.ending = false;
@@ -227,11 +253,12 @@ void MachineKeeper::take_last_words(const std::string& key, Record& record, bool
     }
     const auto time = time_for_words(*machine);
     sandbox::Sandbox sandbox(std::move(machine), record.token);
-    const auto running = stopped_notices(sandbox.look(Deadline::after(time)));
+    auto running = stopped_notices(sandbox.look(Deadline::after(time)));
     const auto last = take_last_notices(key, record, sandbox, LastOf::untold, ends);
     if (!last.untold.empty()) {
         keep_untold(record, {last.untold});
     }
+    drop_of_same_jobs(running, last.told); // which have ended since
     keep_untold(record, running);
 }
 

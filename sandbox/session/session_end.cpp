@@ -231,7 +231,9 @@ std::string MachineKeeper::why_ended(const std::string& key, const Seen& seen) n
             if (found != record->past.end()) {
                 return found->second;
             }
+            // One elsewhere whose home has vanished counts on.
             const bool is_purged = seen.is_of_session_before(*record) && !record->found_home &&
+                                   (backend_.is_bound_to_host() || record->epoch <= seen.epoch) &&
                                    !registry_.is_shared(); // as above
             return is_purged ? told(Event::purge) : std::string();
         }

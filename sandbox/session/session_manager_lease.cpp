@@ -19,6 +19,8 @@ namespace {
 /// The books are touched at most so often: a call on a session in use costs no system call but a
 /// look at the sources of mounts.
 constexpr std::chrono::seconds touch_interval{30};
+/// Whether a server that was about to tell what they have still is: it may have gone, or died.
+constexpr std::chrono::seconds ask_interval{1};
 
 /// After settings have changed, and a machine could not be: when that is tried again. It asks the
 /// books and the backend, which may be far.
@@ -72,6 +74,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
                                                               bool makes)
 {
     bool touch = false;
+    bool asks = false;
     bool doubtful = false;
     Lease lease;
     std::shared_ptr<sandbox::Sandbox> sandbox;
@@ -87,6 +90,10 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         if (touch) {
             slot->touched = now;
         }
+        asks = touch || (slot->others_tell && now - slot->asked >= ask_interval);
+        if (asks) {
+            slot->asked = now;
+        }
     }
     lease.sandbox = Use::sandbox_of(std::make_shared<Use>(slot, registry_, std::move(sandbox)));
     if (touch) {
@@ -97,6 +104,8 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
             return std::nullopt;
         }
         registry_->touch(slot->key);
+    }
+    if (asks) {
         take_untold(slot, parts, makes);
     }
     tell_of_mounts(*slot, lease, *backend_);

@@ -48,6 +48,7 @@ struct Slot : std::enable_shared_from_this<Slot> {
     Untold taken;             ///< from the books, which keep it until it was read; another is put
                               ///< here under `making` too
     bool others_tell = false; ///< what they keep, and may die before they have
+    BootClock::time_point asked{};        ///< whether they still do
     BootClock::time_point settled_from{}; ///< calls do not try before
     /// A call was given up while its guest did not answer, or a result reached nobody: until then
     /// each lease asks for what nobody has seen, also a guest that does not say that there is any.
@@ -66,6 +67,9 @@ struct Slot : std::enable_shared_from_this<Slot> {
     void settle_told(MachineKeeper& keeper);
     /// The same at the end of the server, which waits for the session's lock.
     void settle_told(MachineKeeper& keeper, const Deadline& patience);
+
+    /// At the end of the server: what was taken and not read another may tell from here on.
+    void let_others_tell() noexcept;
 
     /// At the end of the server: its machine is left, by who does not see that for itself, and put
     /// to sleep or ended as the session has it; `usual`: where nobody says how.

@@ -2,6 +2,7 @@
 
 #include "sandbox/base/deadline.hpp"
 #include "sandbox/base/error.hpp"
+#include "sandbox/session/side_by_side.hpp"
 #include "server/cli/print.hpp"
 #include "server/ending.hpp"
 #include "server/http/callers.hpp"
@@ -222,7 +223,10 @@ void shut_down(const Making& making, Service& service)
     making.backend->leave();
     service.tenants.for_each(
         [](Tenant& tenant) { tenant.application().sessions().backend().leave(); });
-    service.tenants.for_each([](Tenant& tenant) { tenant.application().sessions().close(); });
+    // Of machines elsewhere each takes some requests, and there is time for a few of those.
+    const auto tenants = service.tenants.all();
+    session::side_by_side(tenants.size(),
+                          [&](std::size_t i) { tenants[i]->application().sessions().close(); });
 }
 
 /// Callers may have machines elsewhere that the server itself has not.

@@ -152,7 +152,7 @@ void Tenants::sweep(const std::stop_token& stop)
     }
 }
 
-void Tenants::for_each(const std::function<void(Tenant&)>& visit)
+std::vector<std::shared_ptr<Tenant>> Tenants::all()
 {
     std::vector<std::shared_ptr<Place>> places;
     {
@@ -161,11 +161,20 @@ void Tenants::for_each(const std::function<void(Tenant&)>& visit)
             places.push_back(place);
         }
     }
+    std::vector<std::shared_ptr<Tenant>> found;
     for (const auto& place : places) {
         const std::unique_lock making(place->making, std::try_to_lock); // else it has no call yet
         if (making && place->tenant) {
-            visit(*place->tenant);
+            found.push_back(place->tenant);
         }
+    }
+    return found;
+}
+
+void Tenants::for_each(const std::function<void(Tenant&)>& visit)
+{
+    for (const auto& tenant : all()) {
+        visit(*tenant);
     }
 }
 

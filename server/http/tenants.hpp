@@ -79,7 +79,9 @@ class Tenants {
     /// again: with other settings the same session is another one here, and that one beside it.
     void leave(const Caller& caller);
 
-    /// Of those that there are.
+    /// Those that there are.
+    [[nodiscard]] std::vector<std::shared_ptr<Tenant>> all();
+
     void for_each(const std::function<void(Tenant&)>& visit);
 
     [[nodiscard]] std::size_t count();

@@ -94,14 +94,17 @@ std::string unheard_notice(const tools::Entry& tool, const json& arguments,
         (error->code() != ErrorCode::session_lost && error->code() != ErrorCode::backend_error)) {
         return {};
     }
+    const auto own = tools::own_form(tool, arguments, settings);
+    const auto command = own.find("command");
+    const bool has_command = command != own.end() && command->is_string();
+    if (error->code() == ErrorCode::backend_error && (has_command || error->retryable())) {
+        return {}; // a guest that stands still, and goes on, keeps a command's outcome by itself
+    }
     constexpr std::size_t shown = 80;
     const auto beginning = [](std::string_view text, std::size_t most) {
         const auto line = std::min(text.find('\n'), text.size());
         return visible_beginning(text, std::min(line, most), "…");
     };
-    const auto own = tools::own_form(tool, arguments, settings);
-    const auto command = own.find("command");
-    const bool has_command = command != own.end() && command->is_string();
     const std::string_view what = failure.what();
     return "the result of a call of " + std::string(tool.name) +
            (has_command ? " (`" + beginning(command->get_ref<const std::string&>(), shown) + "`)"

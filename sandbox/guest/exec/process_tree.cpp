@@ -138,11 +138,10 @@ bool signal_process(const ProcessStat& seen, int number)
     return sys::pidfd_send_signal(pidfd.get(), number) == 0;
 }
 
-std::string process_name(pid_t pid)
+std::string command_line(pid_t pid)
 {
     const auto line = read_proc(pid, "cmdline", 4 * max_name);
-    const auto end = line.find_last_not_of('\0');
-    return end == std::string::npos ? short_process_name(pid) : for_people(line.substr(0, end + 1));
+    return for_people(line.substr(0, line.find_last_not_of('\0') + 1));
 }
 
 std::string short_process_name(pid_t pid)

@@ -26,11 +26,11 @@ namespace berth::guest {
 /// it is gone.
 bool signal_process(const ProcessStat& seen, int number);
 
-/// The command line for people, control characters replaced, at most 120 bytes;
-/// short_process_name() where there is none. It stands in the process's memory, so this waits for
+/// For people, control characters replaced, at most 120 bytes; empty where there is none, as of a
+/// process that has ended. It stands in the process's memory, so this waits for
 /// whoever has that locked: an mmap of a file whose disk does not answer, for as long. Never on the
 /// loop's thread.
-[[nodiscard]] std::string process_name(pid_t pid);
+[[nodiscard]] std::string command_line(pid_t pid);
 
 /// The kernel's short name in brackets, control characters replaced. Waits for nobody.
 [[nodiscard]] std::string short_process_name(pid_t pid);

@@ -121,7 +121,7 @@ TEST_CASE("what a command left is named by its command line, and by less where t
     for (int tries = 0; last == "[short]" && tries < 1000; ++tries) {
         last = name();
     }
-    CHECK(last == guest::process_name(::getpid()));
+    CHECK(last == guest::command_line(::getpid()));
 }
 
 TEST_CASE("a look at protected files that fails makes no error of a command that ran")

@@ -160,7 +160,10 @@ TEST_SUITE("session/late_teller")
             stage.machine->refusals = 100;
             const int asked = stage.machine->asked;
             std::this_thread::sleep_for(3 * lease);
-            CHECK(stage.machine->asked == asked + 4);
+            CHECK(stage.machine->asked >= asked + 5); // rarely, once it was tried often
+            CHECK(stage.machine->asked <= asked + 10);
+            stage.machine->refusals = 0; // whatever was in the way has gone
+            CHECK(becomes_true([&] { return stage.guest.clients() == 1; }));
         }
     }
 

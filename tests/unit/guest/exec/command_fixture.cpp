@@ -194,7 +194,7 @@ std::size_t processes_with(const std::string& text)
 {
     const auto all = all_processes();
     return static_cast<std::size_t>(std::ranges::count_if(all, [&](const ProcessStat& process) {
-        return process.alive() && process_name(process.pid).find(text) != std::string::npos;
+        return process.alive() && command_line(process.pid).find(text) != std::string::npos;
     }));
 }
 
