@@ -29,8 +29,9 @@ inline constexpr char taken = 'T';
 
 /// Connections of a session at once; one more waits until another ends.
 inline constexpr std::size_t most_clients = 256;
-/// One for each, and those that accept them and take secrets.
-inline constexpr std::size_t most_threads = most_clients + 2;
+/// One for each and for each that has ended a moment ago, and those that accept them and take
+/// secrets.
+inline constexpr std::size_t most_threads = 2 * most_clients + 2;
 
 /// A secret of which the sandbox has the placeholder alone.
 struct WithheldSecret {

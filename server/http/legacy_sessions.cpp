@@ -100,6 +100,7 @@ std::shared_ptr<LegacySession> LegacySessions::find(const std::string& id, const
         return nullptr;
     }
     found->second.used = Clock::now();
+    found->second.leaves = false;
     return found->second.session;
 }
 

@@ -71,6 +71,8 @@ struct Service {
                        [check = making.check, backend = making.backend](const Options& changed) {
                            check(changed, *backend);
                        }),
+          lets_in_without_entry(making.options->http.jwt.is_wanted() ||
+                                !making.options->http.unix_path.empty()),
           maker(making, own_settings, observers(making.audit)),
           callers(
               *making.options, [this](const Caller& caller) { maker.check(caller); },
@@ -123,6 +125,10 @@ struct Service {
     void leave_gone(const TokenFile::Callers& gone, const TokenFile::Callers& present)
     {
         for (const auto& caller : gone) {
+            // By an issuer's token, or as a user of this host, the same principal still comes.
+            if (caller->settings.empty() && lets_in_without_entry) {
+                continue;
+            }
             tenants.leave(*caller);
             const auto owner = owner_of(*caller);
             if (std::ranges::none_of(
@@ -190,6 +196,7 @@ struct Service {
 
     CallCounts counts;
     LiveSettings own_settings; ///< of the server, not of a session
+    const bool lets_in_without_entry;
     TenantMaker maker;
     Callers callers;
     Operators operators;

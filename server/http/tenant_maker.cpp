@@ -54,7 +54,6 @@ Given TenantMaker::given_of(const Caller& caller, const std::string& session) co
     return given;
 }
 
-/// One for all who have the same kind: it has processes and connections of its own.
 std::shared_ptr<sandbox::Backend> TenantMaker::backend_of(const Options& options)
 {
     const std::lock_guard lock(mutex_);
@@ -63,7 +62,8 @@ std::shared_ptr<sandbox::Backend> TenantMaker::backend_of(const Options& options
     }
     auto& known = backends_[options.backend];
     if (!known) {
-        known = making_.composition.make_backend(options);
+        const auto other = others_.find(options.backend);
+        known = making_.composition.make_backend(other == others_.end() ? options : *other->second);
     }
     return known;
 }
@@ -96,17 +96,22 @@ void TenantMaker::check(const Caller& caller)
 {
     auto given = given_of(caller, "default");
     given.only_looks = true; // folders are looked for when a session needs them
-    const auto options = make_options(given, process_environment());
-    if (options.backend != making_.options->backend) {
+    const auto options =
+        std::make_shared<const Options>(make_options(given, process_environment()));
+    if (options->backend != making_.options->backend) {
         const std::lock_guard lock(mutex_);
-        other_backends_.insert(options.backend);
+        others_.try_emplace(options->backend, options);
     }
 }
 
 std::set<std::string> TenantMaker::other_backends()
 {
     const std::lock_guard lock(mutex_);
-    return other_backends_;
+    std::set<std::string> names;
+    for (const auto& [name, options] : others_) {
+        names.insert(name);
+    }
+    return names;
 }
 
 } // namespace berth::server::http

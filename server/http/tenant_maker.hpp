@@ -36,6 +36,8 @@ class TenantMaker {
     /// Error(invalid_argument).
     [[nodiscard]] Options options_on(const std::string& backend) const;
 
+    /// One for all who have the same kind, made with what was said for who was checked first: it
+    /// has processes and connections of its own.
     [[nodiscard]] std::shared_ptr<sandbox::Backend> backend_of(const Options& options);
 
   private:
@@ -48,7 +50,7 @@ class TenantMaker {
     const Observers observers_;
     std::mutex mutex_; ///< guards what follows
     std::map<std::string, std::shared_ptr<sandbox::Backend>> backends_;
-    std::set<std::string> other_backends_;
+    std::map<std::string, std::shared_ptr<const Options>> others_; ///< by backend: who was first
 };
 
 } // namespace berth::server::http

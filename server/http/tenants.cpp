@@ -77,7 +77,7 @@ void Tenants::make_room(const std::string& principal)
     for (auto each = places_.lower_bound({principal, {}, {}});
          each != places_.end() && std::get<0>(each->first) == principal; ++each) {
         if (each->second->leaves) {
-            ++leaving;
+            leaving += is_free(each->second) ? 1U : 0U;
             continue; // one for each that comes, however many come before the sweeper
         }
         ++count;

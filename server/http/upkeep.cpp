@@ -81,6 +81,7 @@ std::size_t Upkeep::collect_all(const std::stop_token& stop)
     std::size_t late = collect(manager_, stop);
     for (auto* const manager : others_ ? others_() : std::vector<session::SessionManager*>()) {
         if (!stop.stop_requested()) {
+            sessions_.sweep(); // whoever does not answer may take a minute
             late += collect(*manager, stop);
         }
     }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -112,5 +113,21 @@ TEST_SUITE("server/http/tenant_maker")
     {
         MakerBench bench("backend = \"local\"\nlocked = [\"backend\"]\n");
         CHECK(bench.maker.options_on("e2b").backend == "e2b");
+    }
+
+    TEST_CASE("a backend that a profile alone has is made as that profile says")
+    {
+        MakerBench bench("[profiles.far]\nbackend = \"e2b\"\ne2b.lease = \"10m\"\n");
+        std::chrono::milliseconds lease{0};
+        bench.making.composition.make_backend = [&](const server::Options& options) {
+            lease = options.e2b_lease;
+            return bench.backend;
+        };
+        auto caller = caller_of("bob");
+        caller.settings["profile"] = "far";
+        bench.maker.check(caller);
+        CHECK(bench.maker.other_backends() == std::set<std::string>{"e2b"});
+        (void)bench.maker.backend_of(bench.maker.options_on("e2b")); // for who clears up
+        CHECK(lease == 10min);
     }
 }
