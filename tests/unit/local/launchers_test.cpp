@@ -134,7 +134,8 @@ TEST_CASE("what is for later waits for a launcher that has not begun yet, and as
     };
     CHECK(waits_for("sleep 0.5\n").first >= std::chrono::milliseconds(500));
     // Awake, it answers nothing, and ends once it is given up.
-    const auto [later, all] = waits_for("head -c 8 <&5 >/dev/null\ncat <&3 >/dev/null\n");
+    const auto [later, all] = waits_for("setpriv --pdeathsig KILL head -c 8 <&5 >/dev/null\n"
+                                        "cat <&3 >/dev/null\n");
     CHECK(later >= std::chrono::seconds(2));
     CHECK(all < std::chrono::seconds(4));
 }
