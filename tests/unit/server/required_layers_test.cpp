@@ -20,10 +20,10 @@ struct LayersBench : server::tests::Bench {
     LayersBench()
     {
         Composition composition;
-        composition.examine = [this](const Options& options, sandbox::Backend&) {
+        composition.examine = [this](const Options& of, sandbox::Backend&) {
             ++looks;
             return std::vector<Check>{
-                {"netns", options.sessions.network != sandbox::Network::host, "none", "make one"}};
+                {"netns", of.sessions.network != sandbox::Network::host, "none", "make one"}};
         };
         composition.layers = [](const Options&) { return std::vector<std::string>{"netns"}; };
         required.emplace(composition);

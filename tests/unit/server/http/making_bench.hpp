@@ -28,7 +28,7 @@ struct MakingBench : server::tests::Bench {
         making.backend = backend;
         making.composition.make_backend = [this](const server::Options&) { return backend; };
         making.tell_of_settings = [](const server::LiveSettings::Change&) {};
-        making.composition.examine = [this](const server::Options& options, sandbox::Backend&) {
+        making.composition.examine = [](const server::Options& options, sandbox::Backend&) {
             return std::vector<server::Check>{
                 {"netns", options.sessions.network == sandbox::Network::none, "as asked for", ""}};
         };
