@@ -1,6 +1,7 @@
 """The mixed load: workers that call one tool after the other until their server is gone. What was sent
 is noted in the world before, what was answered after."""
 
+import contextlib
 import os
 import subprocess
 import threading
@@ -115,11 +116,10 @@ class Load(Exchange):
         self._take(self._begin(server, self._foreground(worker)))
 
     def _together(self, server, worker):
-        begun = [self._begin(server, self._foreground(worker)) for _ in range(2)]
-        try:
-            self._take(begun[0])
-        finally:
-            self._take(begun[1])  # it may have been answered though the first was not
+        # Each is taken: it may have been answered though the other was not, or could not be sent.
+        with contextlib.ExitStack() as taken:
+            for _ in range(2):
+                taken.callback(self._take, self._begin(server, self._foreground(worker)))
 
     def _job(self, server, worker):
         count = self.world.random.randrange(1, 12)
