@@ -147,10 +147,12 @@ Observers observers_of(const std::shared_ptr<AuditLog>& audit)
                         const Composition& composition,
                         const std::shared_ptr<RequiredLayers>& required)
 {
-    const auto check = [required, composition](const Options& changed, sandbox::Backend& on) {
-        composition.check(changed);
-        required->insist(changed, on);
-        warn_of_mounted_workdir(changed.sessions.mounts);
+    const auto check_on = [required, composition](const std::shared_ptr<sandbox::Backend>& on) {
+        return [required, composition, on](const Options& changed) {
+            composition.check(changed);
+            required->insist(changed, *on);
+            warn_of_mounted_workdir(changed.sessions.mounts);
+        };
     };
     const auto audit = open_audit_log(options);
     if (options.http.is_wanted()) {
@@ -161,15 +163,14 @@ Observers observers_of(const std::shared_ptr<AuditLog>& audit)
                                   .backend = backend,
                                   .composition = composition,
                                   .tell_of_settings = tell_of_settings,
-                                  .check = check,
+                                  .check_on = check_on,
                                   .required = required,
                                   .tell_of_sessions = tell_of_sessions,
                                   .audit = audit};
         http::serve_http(making);
     }
-    auto live = std::make_unique<LiveSettings>(
-        line.given, process_environment(), options, tell_of_settings,
-        [check, backend](const Options& changed) { check(changed, *backend); });
+    auto live = std::make_unique<LiveSettings>(line.given, process_environment(), options,
+                                               tell_of_settings, check_on(backend));
     Application application(std::move(options), backend, std::move(live), observers_of(audit),
                             composition.extend);
     warn_of_mounted_workdir(application.options().sessions.mounts);

@@ -1,5 +1,7 @@
 #include "server/first_process.hpp"
 
+#include "sandbox/base/signals_held.hpp"
+
 #include <csignal>
 
 #include <sys/types.h>
@@ -16,8 +18,11 @@ int exit_status(int status) noexcept
     return WIFSIGNALED(status) ? killed + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-[[noreturn]] void be_first(pid_t child, const sigset_t& all) noexcept
+/// With all signals held.
+[[noreturn]] void be_first(pid_t child) noexcept
 {
+    sigset_t all;
+    ::sigfillset(&all);
     ::close_range(0, ~0U, 0); // a client sees the end of the child's output, not of this one's
     for (;;) {
         siginfo_t signal{};
@@ -42,15 +47,11 @@ void leave_first_process()
         return;
     }
     ::signal(SIGCHLD, SIG_DFL); // ignored, as it may be inherited, it would tell of nobody's end
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const SignalsHeld held;
     const pid_t child = ::fork();
     if (child > 0) {
-        be_first(child, all);
+        be_first(child);
     }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 } // namespace berth::server

@@ -64,7 +64,7 @@ inline int pidfd_send_signal(int pidfd, int number) noexcept
     return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, 0));
 }
 
-/// Of the calling thread. libcap would be a dependency for this one call.
+/// Of the calling thread, as capset(). libcap would be a dependency for these two calls.
 inline int capget(__user_cap_header_struct& header, __user_cap_data_struct* data) noexcept
 {
     return static_cast<int>(::syscall(SYS_capget, &header, data));

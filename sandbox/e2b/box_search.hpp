@@ -36,8 +36,8 @@ namespace berth::e2b {
 
 /// One that may have been made, and of which no answer came, is found by its number (`late`, as
 /// above): else it would run, and cost, unknown; of several, as of a request that was sent twice on
-/// its way, the others are ended. Throws as ApiClient::create(), and
-/// sandbox::LeftBehind where there may be one all the same.
+/// its way, the others are ended. Throws as ApiClient::create(), and sandbox::LeftBehind where
+/// there may be one all the same.
 [[nodiscard]] Box make_box(ApiClient& api, const BoxRequest& request,
                            std::chrono::milliseconds late, std::chrono::seconds time);
 

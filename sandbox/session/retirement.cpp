@@ -7,7 +7,9 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 // A machine that nobody uses gives way to one that is made as a server asks (docs/adr/0020).
 
@@ -36,33 +38,37 @@ bool is_busy(const protocol::InfoReply& info, bool attends, bool refused)
     return info.calls > 0 || !info.jobs.empty() || (attends && unread && !refused);
 }
 
-/// False also where it does not answer.
-bool lives_with_others(sandbox::Sandbox& sandbox)
-{
-    try {
-        const auto info = sandbox.look(Deadline::after(look_time));
-        return info.pause && info.pause->clients > 0;
-    } catch (const std::exception&) {
-        return false;
-    }
-}
-
 /// A guest of an earlier release refuses while anything runs, or knows of no such request, and the
 /// answer of one that ends may be lost: where nobody is there it is ended all the same. False:
 /// somebody is there by now.
 bool retire_or_leave(sandbox::Sandbox& left)
 {
-    bool refused = false;
+    bool answered = false;
     try {
         if (left.retire(/*with_jobs=*/true)) {
             return true;
         }
-        refused = true;
+        answered = true;
+    } catch (const std::exception&) {
+        answered = false;
+    }
+    try {
         const auto info = left.look(Deadline::after(look_time));
         return !info.pause || info.pause->clients == 0;
     } catch (const std::exception&) {
-        return !refused && !lives_with_others(left);
+        return !answered;
     }
+}
+
+/// What is told of a machine that ends with what runs there; `running`: as it was before `last` was
+/// asked for, and of jobs that have ended since `last` knows better.
+void keep_last(Record& record, const LastNotices& last, std::vector<std::string> running)
+{
+    if (!last.untold.empty()) {
+        keep_untold(record, {last.untold});
+    }
+    drop_of_same_jobs(running, last.told);
+    keep_untold(record, running);
 }
 
 std::chrono::seconds time_for_words(const sandbox::Machine& machine)
@@ -172,12 +178,7 @@ bool MachineKeeper::retire_left(const std::string& key, Record& record, sandbox:
     }
     const auto last = take_last_notices(key, record, left, LastOf::untold, /*ends=*/true);
     const auto before = record.untold;
-    if (!last.untold.empty()) {
-        keep_untold(record, {last.untold});
-    }
-    auto running = stopped_notices(info);
-    drop_of_same_jobs(running, last.told); // which have ended since
-    keep_untold(record, running);
+    keep_last(record, last, stopped_notices(info));
     note_ending(key, record);
     const bool ended = retire_or_leave(left);
     if (!ended) {
@@ -255,11 +256,7 @@ void MachineKeeper::take_last_words(const std::string& key, Record& record, bool
     sandbox::Sandbox sandbox(std::move(machine), record.token);
     auto running = stopped_notices(sandbox.look(Deadline::after(time)));
     const auto last = take_last_notices(key, record, sandbox, LastOf::untold, ends);
-    if (!last.untold.empty()) {
-        keep_untold(record, {last.untold});
-    }
-    drop_of_same_jobs(running, last.told); // which have ended since
-    keep_untold(record, running);
+    keep_last(record, last, std::move(running));
 }
 
 } // namespace berth::session

@@ -67,10 +67,7 @@ TrustFile::Told teller_of_tokens(const std::string& file)
 struct Service {
     explicit Service(const Making& making)
         : own_settings(making.given, process_environment(), *making.options,
-                       making.tell_of_settings,
-                       [check = making.check, backend = making.backend](const Options& changed) {
-                           check(changed, *backend);
-                       }),
+                       making.tell_of_settings, making.check_on(making.backend)),
           lets_in_without_entry(making.options->http.jwt.is_wanted() ||
                                 !making.options->http.unix_path.empty()),
           maker(making, own_settings, observers(making.audit)),

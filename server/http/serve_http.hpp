@@ -20,8 +20,9 @@ struct Making {
     std::shared_ptr<sandbox::Backend> backend; ///< by `options`
     Composition composition;
     LiveSettings::Told tell_of_settings;
-    /// What else a start looks at, of options that changed while it runs. The backend is by them.
-    std::function<void(const Options&, sandbox::Backend&)> check;
+    /// What else a start looks at, of options that changed while it runs; by the backend that they
+    /// were made with.
+    std::function<LiveSettings::Check(const std::shared_ptr<sandbox::Backend>&)> check_on;
     std::shared_ptr<RequiredLayers> required; ///< no sandbox of a caller's is without them either
     std::function<void(session::Settings&, const std::string& workspace)> tell_of_sessions;
     std::shared_ptr<AuditLog> audit{}; ///< null: none is wanted

@@ -77,9 +77,8 @@ std::unique_ptr<Application> TenantMaker::make(const Caller& caller, const std::
     making_.composition.check(options);
     auto backend = backend_of(options);
     making_.required->insist(options, *backend); // a profile has a network of its own
-    auto live = std::make_unique<LiveSettings>(
-        given, process_environment(), options, making_.tell_of_settings,
-        [check = making_.check, backend](const Options& changed) { check(changed, *backend); });
+    auto live = std::make_unique<LiveSettings>(given, process_environment(), options,
+                                               making_.tell_of_settings, making_.check_on(backend));
     return std::make_unique<Application>(std::move(options), std::move(backend), std::move(live),
                                          observers_, making_.composition.extend);
 }

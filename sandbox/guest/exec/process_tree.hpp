@@ -27,9 +27,8 @@ namespace berth::guest {
 bool signal_process(const ProcessStat& seen, int number);
 
 /// For people, control characters replaced, at most 120 bytes; empty where there is none, as of a
-/// process that has ended. It stands in the process's memory, so this waits for
-/// whoever has that locked: an mmap of a file whose disk does not answer, for as long. Never on the
-/// loop's thread.
+/// process that has ended. It stands in the process's memory, so this waits for whoever has that
+/// locked: an mmap of a file whose disk does not answer, for as long. Never on the loop's thread.
 [[nodiscard]] std::string command_line(pid_t pid);
 
 /// The kernel's short name in brackets, control characters replaced. Waits for nobody.

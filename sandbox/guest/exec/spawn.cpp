@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
+#include "sandbox/base/signals_held.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/base/visible.hpp"
 #include "sandbox/guest/exec/command_text.hpp"
@@ -163,10 +164,7 @@ pid_t clone_shim(const ShimPlan& plan, int cgroup_fd)
         args.cgroup = static_cast<__u64>(cgroup_fd);
     }
     // No handler of the guest may run in the child before its mask is set.
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    std::optional<SignalsHeld> held(std::in_place);
     pid_t pid = sys::clone3(args);
     if (pid < 0 && errno == ENOSYS && cgroup_fd < 0) {
         pid = sys::clone_as_fork(); // under a filter that looks at flags (launcher/seccomp.cpp)
@@ -175,7 +173,7 @@ pid_t clone_shim(const ShimPlan& plan, int cgroup_fd)
         run_shim(plan);
     }
     const int error = errno;
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    held.reset();
     errno = error;
     if (pid < 0) {
         throw_errno("clone3");

@@ -1,15 +1,11 @@
 #pragma once
 
-#include "sandbox/base/unique_fd.hpp"
 #include "sandbox/filter/rules.hpp"
-
-#include <doctest/doctest.h>
+#include "tests/unit/loopback.hpp"
 
 #include <array>
 #include <string>
-#include <utility>
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 namespace berth::tests {
@@ -26,21 +22,6 @@ inline std::string received(int socket)
         }
         text.append(buffer.data(), static_cast<std::size_t>(size));
     }
-}
-
-/// And where that is.
-inline std::pair<UniqueFd, sockaddr_in> listening_on_loopback()
-{
-    UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const place = reinterpret_cast<sockaddr*>(&address);
-    REQUIRE(::bind(listener.get(), place, size) == 0);
-    REQUIRE(::listen(listener.get(), 64) == 0);
-    REQUIRE(::getsockname(listener.get(), place, &size) == 0);
-    return {std::move(listener), address};
 }
 
 inline filter::Rules open_loopback()

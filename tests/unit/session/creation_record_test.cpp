@@ -2,10 +2,8 @@
 // were while it was made.
 
 #include "sandbox/left_behind.hpp"
-#include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_scripts.hpp"
-#include "tests/unit/session/manager_fixture.hpp"
-#include "tests/unit/session/redis_server.hpp"
+#include "tests/unit/session/redis_fixture.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,16 +21,10 @@ namespace {
 
 namespace redis_keys = session::redis_keys;
 
-struct Fixture : tests::ManagerFixture {
-    tests::RedisServer redis;
+struct Fixture : tests::RedisFixture {
     const std::string record = redis_keys::record(key_hash(work));
 
-    Fixture()
-    {
-        settings.redis = redis.address();
-        settings.place = session::this_place("", settings.state_directory);
-        settings.lock_wait = 30s;
-    }
+    Fixture() { settings.lock_wait = 30s; }
 
     /// What the books say while its next machine is made is what they will come back with.
     void save_while_it_is_made()

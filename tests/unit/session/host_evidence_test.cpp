@@ -1,12 +1,10 @@
 // A Redis that is back with what it had a while ago, when no server remembers what came after; and
 // servers that are not done yet when their lock has passed on. The host itself knows better.
 
-#include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_scripts.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
-#include "tests/unit/session/manager_fixture.hpp"
-#include "tests/unit/session/redis_server.hpp"
+#include "tests/unit/session/redis_fixture.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -36,13 +34,9 @@ namespace redis_keys = session::redis_keys;
 
 const std::string work_key = key_hash(work);
 
-struct Fixture : tests::ManagerFixture {
-    tests::RedisServer redis;
-
+struct Fixture : tests::RedisFixture {
     Fixture()
     {
-        settings.redis = redis.address();
-        settings.place = session::this_place("", settings.state_directory);
         settings.home_retention = 7 * 24h;
         settings.lock_wait = 30s;
     }

@@ -6,8 +6,7 @@
 #include "server/cli/end_session.hpp"
 #include "server/cli/reports.hpp"
 #include "tests/unit/becomes_true.hpp"
-#include "tests/unit/session/manager_fixture.hpp"
-#include "tests/unit/session/redis_server.hpp"
+#include "tests/unit/session/redis_fixture.hpp"
 
 #include <doctest/doctest.h>
 
@@ -32,16 +31,10 @@ namespace {
 
 namespace redis_keys = session::redis_keys;
 
-struct Fixture : tests::ManagerFixture {
-    tests::RedisServer redis;
+struct Fixture : tests::RedisFixture {
     std::string token; ///< of the guest
 
-    Fixture()
-    {
-        settings.redis = redis.address();
-        settings.place = session::this_place("", settings.state_directory);
-        settings.lock_wait = 30s;
-    }
+    Fixture() { settings.lock_wait = 30s; }
 
     /// The server that made it is gone.
     void make_one()

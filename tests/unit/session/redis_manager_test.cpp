@@ -6,8 +6,7 @@
 #include "sandbox/session/redis_scripts.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
-#include "tests/unit/session/manager_fixture.hpp"
-#include "tests/unit/session/redis_server.hpp"
+#include "tests/unit/session/redis_fixture.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,7 +22,6 @@ using session::key_hash;
 using session::SessionManager;
 using tests::becomes_true;
 using tests::error_of;
-using tests::RedisServer;
 using tests::says;
 using tests::work;
 
@@ -33,15 +31,7 @@ namespace redis_keys = session::redis_keys;
 
 const session::SessionId unnamed{"ann", "", {}};
 
-struct Fixture : tests::ManagerFixture {
-    RedisServer redis;
-
-    Fixture()
-    {
-        settings.redis = redis.address();
-        settings.place = session::this_place("", settings.state_directory);
-    }
-
+struct Fixture : tests::RedisFixture {
     /// A server on the host of that name, with another state directory if one is given.
     [[nodiscard]] std::unique_ptr<SessionManager> start_on(const std::string& host,
                                                            const std::string& state = {}) const

@@ -1,12 +1,10 @@
 // Servers in processes of their own that share books in Redis, some of them killed.
 
-#include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_registry.hpp"
 #include "sandbox/session/redis_scripts.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
-#include "tests/unit/session/manager_fixture.hpp"
-#include "tests/unit/session/redis_server.hpp"
+#include "tests/unit/session/redis_fixture.hpp"
 
 #include <doctest/doctest.h>
 
@@ -23,20 +21,12 @@ using namespace std::chrono_literals;
 using session::key_hash;
 using session::SessionId;
 using tests::becomes_true;
-using tests::RedisServer;
 using tests::work;
 
 namespace {
 
-struct Fixture : tests::ManagerFixture {
-    RedisServer redis;
-
-    Fixture()
-    {
-        settings.redis = redis.address();
-        settings.place = session::this_place("", settings.state_directory);
-        settings.lock_wait = 120s;
-    }
+struct Fixture : tests::RedisFixture {
+    Fixture() { settings.lock_wait = 120s; }
 
     /// `action` in a process of its own, whose exit status is its result.
     template <class Action>

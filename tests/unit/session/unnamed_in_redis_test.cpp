@@ -2,12 +2,10 @@
 // minute, and its host knows at once.
 
 #include "sandbox/session/host_folders.hpp"
-#include "sandbox/session/place.hpp"
 #include "sandbox/session/redis_scripts.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
-#include "tests/unit/session/manager_fixture.hpp"
-#include "tests/unit/session/redis_server.hpp"
+#include "tests/unit/session/redis_fixture.hpp"
 
 #include <doctest/doctest.h>
 
@@ -30,17 +28,11 @@ namespace redis_keys = session::redis_keys;
 
 const session::SessionId unnamed{"ann", "", {}};
 
-struct Fixture : tests::ManagerFixture {
-    tests::RedisServer redis;
+struct Fixture : tests::RedisFixture {
     pid_t server = -1;
     std::string key;
 
-    Fixture()
-    {
-        settings.redis = redis.address();
-        settings.place = session::this_place("", settings.state_directory);
-    }
-
+    Fixture() = default;
     Fixture(const Fixture&) = delete;
     Fixture& operator=(const Fixture&) = delete;
 

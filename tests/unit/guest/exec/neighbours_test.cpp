@@ -26,6 +26,21 @@ namespace berth::guest::test {
 using protocol::Fate;
 using std::chrono::milliseconds;
 
+namespace {
+
+/// Of a session whose count of kills is the file `events` of its home.
+auto counting_kills_in(UniqueFd& events)
+{
+    return [&events](protocol::GuestConfig& config) {
+        const std::string path = config.home + "/events";
+        events.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+        REQUIRE(events);
+        config.oom_events_fd = events.get();
+    };
+}
+
+} // namespace
+
 TEST_CASE("a shim that is stopped tells of its command's end all the same")
 {
     in_each_mode([](Mode mode) {
@@ -99,12 +114,7 @@ TEST_CASE("a stopped process that has the number of a shim that is gone stays so
 TEST_CASE("a count of kills that is the session's: whose it was is only told where it is known")
 {
     UniqueFd events;
-    Guest guest(Mode::subreaper, [&](protocol::GuestConfig& config) {
-        const std::string path = config.home + "/events";
-        events.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-        REQUIRE(events);
-        config.oom_events_fd = events.get();
-    });
+    Guest guest(Mode::subreaper, counting_kills_in(events));
     const std::string killed = "echo oom_kill 1 >events; kill -9 $$";
     CHECK(guest.run(killed).reply.fate == Fate::oom_killed);
 
@@ -135,12 +145,7 @@ TEST_CASE("a count of kills that is the session's: whose it was is only told whe
 TEST_CASE("a job that was ended on request was not killed for want of memory, whatever of it was")
 {
     UniqueFd events;
-    Guest guest(Mode::subreaper, [&](protocol::GuestConfig& config) {
-        const std::string path = config.home + "/events";
-        events.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-        REQUIRE(events);
-        config.oom_events_fd = events.get();
-    });
+    Guest guest(Mode::subreaper, counting_kills_in(events));
     const auto job =
         guest.run(in_background("echo oom_kill 1 >events; echo met; sleep 60")).reply.job_id;
     CHECK(output(guest, job, "", 5'000).out.text.head == "met\n");

@@ -35,12 +35,12 @@ struct MakingBench : server::tests::Bench {
         making.composition.layers = [](const server::Options&) {
             return std::vector<std::string>{"netns"};
         };
-        making.check = [](const server::Options&, sandbox::Backend&) {};
+        making.check_on = [](const auto&) { return [](const server::Options&) {}; };
         making.required = std::make_shared<server::RequiredLayers>(making.composition);
         making.tell_of_sessions = [](session::Settings&, const std::string&) {};
         settings = std::make_unique<server::LiveSettings>(given, server::process_environment(),
                                                           *making.options, making.tell_of_settings,
-                                                          [](const server::Options&) {});
+                                                          making.check_on(backend));
     }
 
     /// A new text of the file has been taken.

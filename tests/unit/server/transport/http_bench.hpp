@@ -3,6 +3,7 @@
 #include "sandbox/base/small_letters.hpp"
 #include "server/transport/http_server.hpp"
 #include "tests/unit/becomes_true.hpp"
+#include "tests/unit/loopback.hpp"
 
 #include <doctest/doctest.h>
 
@@ -301,17 +302,9 @@ class HttpBench {
   private:
     UniqueFd listen()
     {
-        UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof(address);
-        auto* const raw = reinterpret_cast<sockaddr*>(&address); // NOLINT(*-reinterpret-cast)
-        REQUIRE(::bind(listener.get(), raw, size) == 0);
-        REQUIRE(::listen(listener.get(), 128) == 0);
-        REQUIRE(::getsockname(listener.get(), raw, &size) == 0);
+        auto [listener, address] = listening_on_loopback(128, SOCK_NONBLOCK);
         port_ = ntohs(address.sin_port);
-        return listener;
+        return std::move(listener);
     }
 
     std::uint16_t port_ = 0;

@@ -1,5 +1,6 @@
 #include "server/transport/http_socket.hpp"
 #include "tests/unit/becomes_true.hpp"
+#include "tests/unit/loopback.hpp"
 
 #include <doctest/doctest.h>
 
@@ -38,17 +39,11 @@ struct SocketPair {
     /// Where bytes that nobody has read reset the connection, and what was sent is acknowledged.
     static std::array<int, 2> over_tcp()
     {
-        const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof(address);
-        auto* const raw = reinterpret_cast<sockaddr*>(&address); // NOLINT(*-reinterpret-cast)
-        REQUIRE(::bind(listener.get(), raw, size) == 0);
-        REQUIRE(::listen(listener.get(), 1) == 0);
-        REQUIRE(::getsockname(listener.get(), raw, &size) == 0);
+        const auto [listener, address] = berth::tests::listening_on_loopback(1);
+        const auto* const raw =
+            reinterpret_cast<const sockaddr*>(&address); // NOLINT(*-reinterpret-cast)
         UniqueFd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        REQUIRE(::connect(peer.get(), raw, size) == 0);
+        REQUIRE(::connect(peer.get(), raw, sizeof(address)) == 0);
         const int own = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC);
         return {own, peer.release()};
     }
