@@ -1,5 +1,5 @@
-"""What the kernel also counts for whoever made a session's user namespace: a session has a part of it, and
-leaves the rest to other sessions and to the host."""
+"""What the kernel counts not only for a session, but for whoever made its user namespace or for the whole host:
+a session has a part of it, and leaves the rest to other sessions and to the host."""
 
 import fcntl
 import os
@@ -23,6 +23,7 @@ HOARD = textwrap.dedent("""
         "instances": lambda: libc.inotify_init1(0),
         "signals": lambda: libc.sigqueue(os.getpid(), queued, None),
         "timers": lambda: libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())),
+        "terminals": lambda: libc.posix_openpt(os.O_RDWR | os.O_NOCTTY),
     }
     for what in sys.argv[2:]:
         what, most = what.split("=")
@@ -33,8 +34,9 @@ HOARD = textwrap.dedent("""
     if sys.argv[1] == "keep":
         signal.pause()
 """)
-ONE_EACH = "go instances=1 signals=1 timers=1"
-ALL_ONE = "instances 1\nsignals 1\ntimers 1\n"
+ONE_EACH = "go instances=1 signals=1 timers=1 terminals=1"
+ALL_ONE = "instances 1\nsignals 1\ntimers 1\nterminals 1\n"
+TERMINALS = 256
 
 
 def shares():
@@ -70,13 +72,21 @@ class SharesTest(EscapeTest):
             soft, hard = self.output(berth, "ulimit -S -i; ulimit -H -i").split()
             self.assertEqual((soft == hard == str(share["signals"])), without is None, (soft, hard))
 
+    def test_no_session_has_more_than_its_terminals(self):
+        more = TERMINALS + 5
+        self.assertEqual(self.taken(self.hoarder(), "terminals", more), TERMINALS)
+        host = subprocess.run([sys.executable, "-c", HOARD, "go", f"terminals={more}"], capture_output=True,
+                              text=True, timeout=60, check=True)
+        self.assertEqual(host.stdout, f"terminals {more}\n")
+
     def test_what_one_session_hoards_another_and_the_host_still_have(self):
         berth = self.hoarder()
         berth.call_tool("bash_exec", {"background": True, "command":
-                        "exec python3 hoard.py keep instances=1000000 signals=100000 >taken"})
+                        "exec python3 hoard.py keep instances=1000000 terminals=1000 signals=100000 >taken"})
         taken = self.output(berth, "until grep -q signals taken; do sleep 0.05; done; cat taken").split()
         self.assertGreater(int(taken[1]), 1)
-        self.assertGreater(int(taken[3]), 100)
+        self.assertEqual(int(taken[3]), TERMINALS)
+        self.assertGreater(int(taken[5]), 100)
         self.assertEqual(self.output(self.hoarder(), f"python3 hoard.py {ONE_EACH}"), ALL_ONE)
         host = subprocess.run([sys.executable, "-c", HOARD, *ONE_EACH.split()], capture_output=True, text=True,
                               timeout=60, check=True)

@@ -4,8 +4,8 @@
 
 namespace berth::local {
 
-/// What /dev has besides the bound device nodes: pseudo-terminals of its own, shared memory of
-/// `shm_size` bytes, the links to the standard streams.
+/// What /dev has besides the bound device nodes: a limited number of pseudo-terminals of its
+/// own, shared memory of `shm_size` bytes, the links to the standard streams.
 void make_dev(const Root& root, std::uint64_t shm_size);
 
 /// Of shared memory that was made with another size.
