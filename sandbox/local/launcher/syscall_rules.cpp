@@ -37,6 +37,10 @@ constexpr std::uint64_t smc = 256; // Linux 6.11
 constexpr std::array<std::uint64_t, 5> rare_protocols{IPPROTO_DCCP, IPPROTO_SCTP, IPPROTO_UDPLITE,
                                                       l2tp, smc};
 
+/// setsockopt(2), SOL_SOCKET.
+constexpr std::array<std::uint64_t, 4> socket_programs{
+    SO_ATTACH_FILTER, SO_ATTACH_BPF, SO_ATTACH_REUSEPORT_CBPF, SO_ATTACH_REUSEPORT_EBPF};
+
 constexpr std::array<std::uint64_t, 3> terminal_requests{TIOCSTI, TIOCLINUX, TIOCSETD};
 
 Argument is(unsigned index, std::uint64_t value)
@@ -156,6 +160,17 @@ void close_socket_families(Rules& rules)
     refuse_if(rules, SCMP_SYS(socketpair), {Test::above, 0, AF_UNIX});
 }
 
+/// The kernel compiles them into memory of which the host has one number (net.core.bpf_jit_limit),
+/// no cgroup's. Without any left, and without an interpreter as most kernels are built, nobody has
+/// a filter of system calls any more but who may use bpf(2): no new sandbox starts, no sshd takes a
+/// login. Those of eBPF need a descriptor of bpf(2), which is refused too: two locks.
+void close_socket_programs(Rules& rules)
+{
+    for (const auto option : socket_programs) {
+        refuse_if(rules, SCMP_SYS(setsockopt), is(1, SOL_SOCKET), is(2, option));
+    }
+}
+
 /// TIOCSTI and TIOCLINUX type into a terminal (CVE-2017-5226); TIOCSETD loads a line discipline of
 /// the kernel's (CVE-2017-2636).
 void close_terminals(Rules& rules)
@@ -174,6 +189,7 @@ std::vector<SyscallRule> refused_calls(bool forbid_namespaces)
     close_kernel_interfaces(rules);
     close_mounts_and_namespaces(rules, forbid_namespaces);
     close_socket_families(rules);
+    close_socket_programs(rules);
     close_terminals(rules);
     return rules;
 }
