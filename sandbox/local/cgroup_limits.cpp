@@ -77,7 +77,8 @@ bool set_memory(const std::string& commands, std::uint64_t bytes)
     // Below what is used v1 answers EBUSY.
     const std::string limit = commands + "/memory.limit_in_bytes";
     const std::string with_swap = commands + "/memory.memsw.limit_in_bytes";
-    if (!is_there(limit)) {
+    const std::string of_tcp = commands + "/memory.kmem.tcp.limit_in_bytes"; // counted apart
+    if (!is_there(limit) || (is_there(of_tcp) && !try_write(of_tcp, text))) {
         return false;
     }
     if (!is_there(with_swap)) { // no swap accounting

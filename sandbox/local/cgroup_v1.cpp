@@ -31,6 +31,8 @@ void limit(const std::string& base, const CgroupSpec& spec)
         if (!try_write(commands + "/memory.memsw.limit_in_bytes", memory)) {
             try_write(commands + "/memory.swappiness", "0");
         }
+        // What sockets of TCP hold is counted apart, and without a limit not at all.
+        try_write(commands + "/memory.kmem.tcp.limit_in_bytes", memory);
         write(guest + "/memory.limit_in_bytes", std::to_string(spec.guest_memory));
     }
     if (base == spec.v1.pids) {

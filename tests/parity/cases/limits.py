@@ -12,8 +12,8 @@ MEMORY, PIDS, CPUS, NOFILE = 64 * MEBIBYTE, 100, 0.5, 300
 # Each file of a cgroup that limits: (the controller, what it must hold) by its name.
 LIMITS = {
     "cmds": {"memory.limit_in_bytes": ("memory", str(MEMORY)), "memory.max": ("memory", str(MEMORY)),
-             "pids.max": ("pids", str(PIDS)), "cpu.cfs_quota_us": ("cpu", "50000"),
-             "cpu.max": ("cpu", "50000 100000")},
+             "memory.kmem.tcp.limit_in_bytes": ("memory", str(MEMORY)), "pids.max": ("pids", str(PIDS)),
+             "cpu.cfs_quota_us": ("cpu", "50000"), "cpu.max": ("cpu", "50000 100000")},
     # Small, so that what fools the guest takes no memory of the host; all calls wait for it, so it
     # has a whole processor.
     "guest": {"memory.limit_in_bytes": ("memory", str(256 * MEBIBYTE)),

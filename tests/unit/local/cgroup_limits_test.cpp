@@ -113,6 +113,7 @@ TEST_SUITE("local/cgroup_limits")
         Host host;
         host.tree.add("memory/cmds/memory.limit_in_bytes", "1");
         host.tree.add("memory/cmds/memory.memsw.limit_in_bytes", "1");
+        host.tree.add("memory/cmds/memory.kmem.tcp.limit_in_bytes", "1");
         host.tree.add("cpu/cmds/cpu.cfs_quota_us", "1");
         host.tree.add("cpu/guest/cpu.cfs_quota_us", "1");
         host.tree.add("cpu/cpu.shares", "1");
@@ -125,6 +126,7 @@ TEST_SUITE("local/cgroup_limits")
         CHECK(changed.cpus);
         CHECK(host.read("memory/cmds/memory.limit_in_bytes") == "67108864");
         CHECK(host.read("memory/cmds/memory.memsw.limit_in_bytes") == "67108864");
+        CHECK(host.read("memory/cmds/memory.kmem.tcp.limit_in_bytes") == "67108864");
         CHECK(host.read("cpu/cmds/cpu.cfs_quota_us") == "150000");
         CHECK(host.read("cpu/guest/cpu.cfs_quota_us") == "150000");
         CHECK(host.read("cpu/cpu.shares") == "1536");
