@@ -64,6 +64,16 @@ class Flow {
 
     [[nodiscard]] bool is_cut() const noexcept { return cut_; }
 
+    /// The same of a connection that broke: nobody may take it for an end.
+    void break_off() noexcept
+    {
+        cut();
+        broken_ = true;
+    }
+
+    /// Nobody has said that it is over, nor closed his side.
+    [[nodiscard]] bool was_broken_off() const noexcept { return broken_ || !is_done(); }
+
     /// What comes is thrown away: nobody takes it.
     void discard() noexcept
     {
@@ -154,6 +164,7 @@ class Flow {
     bool moved_ = false;
     bool limited_ = false;
     bool cut_ = false;
+    bool broken_ = false;
     bool discards_ = false;
 };
 
@@ -218,7 +229,7 @@ bool move_at_client(Flow& up, Flow& down, const Stream& client, short happened)
 void move_at_server(Flow& up, Flow& down, const Stream& server, short happened)
 {
     if (reads_now(down, server, happened) && !down.read()) {
-        down.cut();
+        down.break_off();
     }
     if (writes_now(up, happened) && !up.write()) {
         up.discard();
@@ -299,7 +310,11 @@ Relayed::End relay(Relayed relayed)
                 std::move(relayed.body), relayed.allowance);
         up.set_held(relayed.is_tunnel);
         auto denial = run(relayed, up, down);
-        if (!denial && !up.is_done()) {
+        if (!denial && down.was_broken_off()) {
+            // An end of the connection would make a whole answer of what came of one that has no
+            // length.
+            break_off(relayed.client);
+        } else if (!denial && !up.is_done()) {
             take_leave(relayed.client);
         }
         return {.denial = std::move(denial), .answered = down.has_moved()};

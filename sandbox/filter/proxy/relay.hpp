@@ -33,9 +33,10 @@ struct Relayed {
     };
 };
 
-/// Until either is done, or silent for too long. The client has been told nothing of a denial by
-/// then. Throws BadRequest for a body that cannot be read to its end, while the client has no part
-/// of an answer.
+/// Until either is done, or silent for too long. Whose server broke off, or was silent for too
+/// long, is left to be reset (break_off()). The client has been told nothing of a denial by then.
+/// Throws BadRequest for a body that cannot be read to its end, while the client has no part of an
+/// answer.
 [[nodiscard]] Relayed::End relay(Relayed relayed);
 
 /// Why a tunnel may not go on with these first bytes of its client; `undecided` where more of them

@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <chrono>
 
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 namespace berth::filter {
@@ -14,6 +16,10 @@ namespace {
 
 constexpr std::chrono::seconds patience_with_silence{2};
 constexpr std::chrono::seconds patience_with_rest{10};
+/// Whoever sends does not pause that long, mostly; one that waits for an answer does.
+constexpr std::chrono::milliseconds pause_of_sender{250};
+/// That something has arrived no poll(2) tells.
+constexpr int milliseconds_between_looks = 10;
 
 Stream::Moved moved(ssize_t size)
 {
@@ -22,6 +28,39 @@ Stream::Moved moved(ssize_t size)
     }
     return {.outcome = errno == EAGAIN || errno == EINTR ? Stream::Outcome::later
                                                          : Stream::Outcome::broken};
+}
+
+/// The other side's kernel has all that was sent.
+bool has_arrived(int socket)
+{
+    int left = 0;
+    return ::ioctl(socket, SIOCOUTQ, &left) != 0 || left == 0;
+}
+
+/// Until there is nothing more that a reset would take away.
+void wait_before_reset(int socket)
+{
+    const auto all = Deadline::after(patience_with_rest);
+    auto pause = Deadline::after(pause_of_sender);
+    pollfd waiting{socket, POLLIN, 0};
+    std::array<char, 16UL * 1024> thrown_away; // NOLINT(*-member-init): nobody reads it
+    while (!all.expired()) {
+        const ssize_t size = ::recv(socket, thrown_away.data(), thrown_away.size(), MSG_DONTWAIT);
+        if (size > 0) {
+            pause = Deadline::after(pause_of_sender);
+            continue;
+        }
+        if (size == 0) {
+            waiting.events = 0; // it sends no more
+        }
+        const bool is_sending = waiting.events != 0 && !pause.expired();
+        const bool has_gone = (size < 0 && errno != EAGAIN && errno != EINTR) ||
+                              (waiting.revents & (POLLHUP | POLLERR)) != 0;
+        if (has_gone || (!is_sending && has_arrived(socket))) {
+            return;
+        }
+        (void)::poll(&waiting, 1, milliseconds_between_looks);
+    }
 }
 
 } // namespace
@@ -59,6 +98,14 @@ void take_leave(const Stream& stream) noexcept
             return;
         }
     }
+}
+
+void break_off(const Stream& stream) noexcept
+{
+    const int socket = stream.descriptor();
+    wait_before_reset(socket);
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    (void)::setsockopt(socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 } // namespace berth::filter

@@ -69,4 +69,9 @@ class PlainStream final : public Stream {
 /// still, loses what it was told last.
 void take_leave(const Stream& stream) noexcept;
 
+/// Has the other side hear that its connection broke, below TLS: it is reset when its socket is
+/// closed, which has to be next. Before that what was sent is waited for to arrive, and whoever is
+/// sending still is heard out, for some seconds at most: a reset takes both away.
+void break_off(const Stream& stream) noexcept;
+
 } // namespace berth::filter

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cerrno>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -133,6 +134,39 @@ Uploaded uploaded(const Rules& rules, const std::string& head)
     return uploaded;
 }
 
+struct Ended {
+    std::string answer;
+    bool was_broken_off = false; ///< by a reset; else it has ended
+};
+
+/// Of a client of TCP that says this, goes on listening, and sends nothing more.
+Ended ended(const std::string& said)
+{
+    const auto [listener, address] = listening_on_loopback();
+    const UniqueFd mine(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::connect(mine.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+            0);
+    UniqueFd proxys(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Ended ended;
+    std::thread client([&] {
+        (void)::send(mine.get(), said.data(), said.size(), MSG_NOSIGNAL);
+        std::array<char, 4096> buffer{};
+        ssize_t size = 0;
+        while ((size = ::recv(mine.get(), buffer.data(), buffer.size(), 0)) > 0) {
+            ended.answer.append(buffer.data(), static_cast<std::size_t>(size));
+        }
+        ended.was_broken_off = size < 0 && errno == ECONNRESET;
+        ::shutdown(mine.get(), SHUT_WR);
+    });
+    const auto rules = open_loopback();
+    const SecretBook secrets({});
+    const Reporter reporter(-1);
+    berth::filter::serve_client(std::move(proxys),
+                                {.rules = rules, .secrets = secrets, .reporter = reporter});
+    client.join();
+    return ended;
+}
+
 constexpr const char* established = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 } // namespace
@@ -221,6 +255,26 @@ TEST_CASE("who is answered while he sends a body can hear it, though nobody take
     CHECK(got.went);
     CHECK(got.answer == early);
     (void)server.heard();
+}
+
+TEST_CASE("an answer that its server broke off is broken off for its client, and no whole one is")
+{
+    const std::string answer = "HTTP/1.1 200 OK\r\n\r\n" + std::string(1000, 'x');
+    const std::string get = "GET / HTTP/1.1\r\n\r\n";
+    for (const bool is_whole : {true, false}) {
+        for (const bool tunnel : {false, true}) {
+            CAPTURE(is_whole);
+            CAPTURE(tunnel);
+            // One that does not listen goes with bytes unread, which resets its connection.
+            OneServer server(answer, /*listens=*/is_whole);
+            const auto got =
+                ended(tunnel ? "CONNECT " + server.address() + " HTTP/1.1\r\n\r\n" + get
+                             : "GET http://" + server.address() + "/ HTTP/1.1\r\n\r\n");
+            CHECK(got.answer == (tunnel ? established : "") + answer);
+            CHECK(got.was_broken_off == !is_whole);
+            (void)server.heard();
+        }
+    }
 }
 
 TEST_CASE("a session sends as many bytes as it may, and then nothing")
