@@ -114,4 +114,12 @@ std::string answer(Reply reply)
     return bytes;
 }
 
+std::string refusal_of_older()
+{
+    constexpr char rejected = 0x5b;
+    std::string bytes{'\0', rejected};
+    bytes.append(port_size + size_v4, '\0');
+    return bytes;
+}
+
 } // namespace berth::filter::socks

@@ -14,6 +14,7 @@ namespace berth::filter {
 namespace socks {
 
 inline constexpr char version = 5;
+inline constexpr char older_version = 4; ///< is refused
 
 /// Replies.
 enum class Reply : std::uint8_t {
@@ -51,6 +52,9 @@ struct Wanted {
 [[nodiscard]] Wanted read_request(std::string_view request);
 
 [[nodiscard]] std::string answer(Reply reply);
+
+/// To a request of the older version.
+[[nodiscard]] std::string refusal_of_older();
 
 } // namespace socks
 } // namespace berth::filter

@@ -9,6 +9,7 @@
 #include "sandbox/filter/proxy/tunnel.hpp"
 #include "sandbox/filter/request.hpp"
 #include "sandbox/filter/socks.hpp"
+#include "sandbox/protocol/filtered_network.hpp"
 
 #include <chrono>
 #include <exception>
@@ -21,6 +22,15 @@ namespace {
 
 /// For all that a client says before it is connected.
 constexpr std::chrono::seconds patience_with_head{30};
+
+protocol::Denial socks_denial(std::string reason)
+{
+    auto denial = denial_of(BadRequest{.reason = std::move(reason)});
+    denial.remedy = "Have the program use SOCKS 5 without a name and password: "
+                    "socks5h://127.0.0.1:" +
+                    std::to_string(protocol::proxy_port) + ".";
+    return denial;
+}
 
 class Client {
   public:
@@ -35,8 +45,11 @@ class Client {
         if (!hearing_.has(1)) {
             return;
         }
-        if (hearing_.bytes().front() == socks::version) {
+        const char first = hearing_.bytes().front();
+        if (first == socks::version) {
             serve_socks();
+        } else if (first == socks::older_version) {
+            refuse_older_socks();
         } else {
             serve_http();
         }
@@ -46,6 +59,7 @@ class Client {
     void serve_http();
     void serve_request(Request request);
     void serve_socks();
+    void refuse_older_socks();
     [[nodiscard]] std::optional<protocol::Denial> spent(const Target& target) const;
 
     const UniqueFd socket_;
@@ -100,6 +114,13 @@ void Client::serve_request(Request request)
     forward(std::move(request), hearing_, server, /*is_tls=*/false, service_);
 }
 
+/// What it says is no HTTP, of which the rest would be waited for.
+void Client::refuse_older_socks()
+{
+    service_.reporter.tell(socks_denial("SOCKS 4 is not spoken"));
+    hearing_.say_last(socks::refusal_of_older());
+}
+
 void Client::serve_socks()
 {
     const auto greeting = hearing_.message(socks::size_of_greeting);
@@ -107,6 +128,9 @@ void Client::serve_socks()
         return;
     }
     const auto choice = socks::choose(*greeting);
+    if (!choice.takes) {
+        service_.reporter.tell(socks_denial("of SOCKS it takes no name and password"));
+    }
     hearing_.say(choice.answer);
     if (!choice.takes) {
         return;

@@ -409,6 +409,17 @@ TEST_CASE("SOCKS")
     CHECK(none.denied == "request");
 }
 
+TEST_CASE("SOCKS 4, and SOCKS 5 with authentication alone, is answered and told at once")
+{
+    const std::string address("\x7f\x00\x00\x01", 4);
+    const auto of_4 = served(open_loopback(), "\x04\x01" + in_bytes(443, 2) + address + '\0');
+    CHECK(of_4.answer == std::string("\x00\x5b\0\0\0\0\0\0", 8));
+    CHECK(of_4.denied == "request");
+    const auto with_password = served(open_loopback(), "\x05\x01\x02");
+    CHECK(with_password.answer == "\x05\xff");
+    CHECK(with_password.denied == "request");
+}
+
 TEST_CASE("who is denied is told why, and so is the guest")
 {
     const auto got = served(Rules({}, {}, {}), "CONNECT example.com:443 HTTP/1.1\r\n\r\n");
