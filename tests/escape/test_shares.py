@@ -24,6 +24,7 @@ HOARD = textwrap.dedent("""
         "signals": lambda: libc.sigqueue(os.getpid(), queued, None),
         "timers": lambda: libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())),
         "terminals": lambda: libc.posix_openpt(os.O_RDWR | os.O_NOCTTY),
+        "locked": lambda: libc.shmctl(libc.shmget(0, 1, 0o600), 11, None),  # a page, SHM_LOCK
     }
     for what in sys.argv[2:]:
         what, most = what.split("=")
@@ -34,8 +35,8 @@ HOARD = textwrap.dedent("""
     if sys.argv[1] == "keep":
         signal.pause()
 """)
-ONE_EACH = "go instances=1 signals=1 timers=1 terminals=1"
-ALL_ONE = "instances 1\nsignals 1\ntimers 1\nterminals 1\n"
+ONE_EACH = "go instances=1 signals=1 timers=1 terminals=1 locked=1"
+ALL_ONE = "instances 1\nsignals 1\ntimers 1\nterminals 1\nlocked 1\n"
 TERMINALS = 256
 
 
@@ -72,6 +73,16 @@ class SharesTest(EscapeTest):
             soft, hard = self.output(berth, "ulimit -S -i; ulimit -H -i").split()
             self.assertEqual((soft == hard == str(share["signals"])), without is None, (soft, hard))
 
+    def test_no_session_locks_more_memory_than_its_share(self):
+        page = resource.getpagesize()
+        usual, most = (limit if limit != resource.RLIM_INFINITY else 2**40
+                       for limit in resource.getrlimit(resource.RLIMIT_MEMLOCK))
+        share = min(most, max(64 * 1024, min(most // 16, 512 * 1024)))
+        more = share // page + 5
+        for without, limit in ((None, share), ("shares", usual)):
+            with self.subTest(without=without):
+                self.assertEqual(self.taken(self.hoarder(without), "locked", more), min(more, limit // page))
+
     def test_no_session_has_more_than_its_terminals(self):
         more = TERMINALS + 5
         self.assertEqual(self.taken(self.hoarder(), "terminals", more), TERMINALS)
@@ -81,12 +92,13 @@ class SharesTest(EscapeTest):
 
     def test_what_one_session_hoards_another_and_the_host_still_have(self):
         berth = self.hoarder()
-        berth.call_tool("bash_exec", {"background": True, "command":
-                        "exec python3 hoard.py keep instances=1000000 terminals=1000 signals=100000 >taken"})
+        everything = "instances=1000000 terminals=1000 locked=3000 signals=100000"
+        berth.call_tool("bash_exec", {"background": True, "command": f"exec python3 hoard.py keep {everything} >taken"})
         taken = self.output(berth, "until grep -q signals taken; do sleep 0.05; done; cat taken").split()
         self.assertGreater(int(taken[1]), 1)
         self.assertEqual(int(taken[3]), TERMINALS)
-        self.assertGreater(int(taken[5]), 100)
+        self.assertGreater(int(taken[5]), 1)
+        self.assertGreater(int(taken[7]), 100)
         self.assertEqual(self.output(self.hoarder(), f"python3 hoard.py {ONE_EACH}"), ALL_ONE)
         host = subprocess.run([sys.executable, "-c", HOARD, *ONE_EACH.split()], capture_output=True, text=True,
                               timeout=60, check=True)

@@ -51,6 +51,7 @@ void limit_kernel_shares(const Root& root)
     limit_to_share(root, "max_user_instances", "max_inotify_instances");
     limit_to_share(root, "max_user_watches", "max_inotify_watches");
     limit_pending_signals();
+    limit_locked_memory();
 }
 
 } // namespace berth::local

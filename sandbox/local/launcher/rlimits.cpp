@@ -36,6 +36,15 @@ void fix(Resource resource, rlim_t value)
     require(::setrlimit(resource, &fixed) == 0, "rlimits", "setrlimit");
 }
 
+/// What is there for a user, divided.
+void fix_to_share(Resource resource, rlim_t least, rlim_t most)
+{
+    constexpr rlim_t sessions_for_all = 16;
+    rlimit now{};
+    require(::getrlimit(resource, &now) == 0, "rlimits", "getrlimit");
+    fix(resource, std::clamp(now.rlim_max / sessions_for_all, least, most));
+}
+
 } // namespace
 
 void set_resource_limits()
@@ -64,10 +73,15 @@ void set_resource_limits()
 void limit_pending_signals()
 {
     constexpr rlim_t most = 4096; // of programs that use any, few have more than some hundred
-    constexpr rlim_t sessions_for_all = 16;
-    rlimit now{};
-    require(::getrlimit(RLIMIT_SIGPENDING, &now) == 0, "rlimits", "getrlimit");
-    fix(RLIMIT_SIGPENDING, std::min(most, now.rlim_max / sessions_for_all));
+    fix_to_share(RLIMIT_SIGPENDING, 0, most);
+}
+
+void limit_locked_memory()
+{
+    // What locks memory are mostly programs with keys, some pages; gpg wants 32 KiB.
+    constexpr rlim_t least = 64UL * 1024;
+    constexpr rlim_t most = 512UL * 1024;
+    fix_to_share(RLIMIT_MEMLOCK, least, most);
 }
 
 void give_up_oom_protection() noexcept

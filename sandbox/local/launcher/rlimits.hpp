@@ -14,6 +14,10 @@ void set_resource_limits();
 /// made their namespaces, too. Throws Failure.
 void limit_pending_signals();
 
+/// The same of memory that may not be swapped out, which the kernel counts so where it is shared
+/// memory (SHM_LOCK): a sixteenth, 64 KiB at least and 512 at most. Throws Failure.
+void limit_locked_memory();
+
 /// Where the operator has the server spared when the host is out of memory (a negative
 /// oom_score_adj), its sandboxes are not: as root for good, so that no command can have it back.
 void give_up_oom_protection() noexcept;
