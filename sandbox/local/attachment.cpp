@@ -48,7 +48,7 @@ std::unique_ptr<sandbox::Machine> attach_machine(const std::string& state,
 {
     auto present = with_present_socket(record, state);
     const MachineFacts facts = facts_from(present);
-    const bool seen = !is_of_copy(facts, state) && is_seen(facts);
+    const bool seen = !is_of_copy(present, state) && is_seen(facts);
     if (seen && answers(facts)) {
         return make_machine(std::move(present));
     }

@@ -6,6 +6,7 @@
 #include "sandbox/local/cgroup_v1.hpp"
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/home_limit.hpp"
+#include "sandbox/local/local_machine.hpp"
 
 #include <chrono>
 #include <exception>
@@ -63,8 +64,8 @@ Handover Creation::make(const LaunchSpec& launch, const std::string& generation,
     had_home_ = folder_->has_home();
     uid_.write(spare_.get());
     folder_->set_generation(generation, spare_.get());
-    folder_->set_cgroup(launch.named_ahead ? launch.cgroup.name : "",
-                        machine_id(place_.state, place_.folder), generation, spare_.get());
+    folder_->set_cgroup(launch.named_ahead ? launch.cgroup.name : "", place_.id, generation,
+                        spare_.get());
     folder_->set_socket(launch.socket_path, spare_.get());
     folder_->prepare(launch.host_uid, launch.host_gid, spare_.get());
     if (!certificates.empty()) {
@@ -76,6 +77,7 @@ Handover Creation::make(const LaunchSpec& launch, const std::string& generation,
     auto handover =
         launch.named_ahead ? Handover() : make_v1_cgroups(launch.cgroup, V1Share::server);
     handover.parting = folder_->make_parting_note(spare_.get());
+    note_ = file_id(handover.parting.get());
     handover.home_limited = quota_obstacle_.empty();
     return handover;
 }

@@ -23,6 +23,7 @@ class Creation {
     struct Place {
         std::string state; ///< real path of the state directory
         int state_fd = -1;
+        std::string id;                   ///< the machine's
         std::string folder;               ///< the session's, below sessions
         std::vector<std::string> cgroups; ///< of the machine, in each hierarchy
         bool privileged = false;
@@ -49,6 +50,9 @@ class Creation {
     /// False when there was one before, or make() has not come so far.
     [[nodiscard]] bool made_home() const noexcept { return !had_home_; }
 
+    /// As in the record of what make() has made.
+    [[nodiscard]] const std::string& note() const noexcept { return note_; }
+
     /// Why the kernel does not keep session.quota; empty: it does.
     [[nodiscard]] const std::string& quota_obstacle() const noexcept { return quota_obstacle_; }
 
@@ -70,6 +74,7 @@ class Creation {
     std::optional<SessionFolder> folder_;
     // Until it is known that there was none: what is in it may be years old.
     bool had_home_ = true;
+    std::string note_;
     std::string quota_obstacle_;
     bool kept_ = false;
 };

@@ -57,7 +57,7 @@ void end_processes(const MachineFacts& facts, bool latest)
 MachineFacts own_facts(const sandbox::MachineRecord& record, const std::string& state)
 {
     MachineFacts facts = facts_from(with_present_socket(record, state));
-    if (is_of_copy(facts, state)) { // what runs is the original's
+    if (is_of_copy(record, state)) { // what runs is the original's
         MachineFacts files;
         files.folder = facts.folder;
         facts = std::move(files);
@@ -66,7 +66,10 @@ MachineFacts own_facts(const sandbox::MachineRecord& record, const std::string& 
     if (key != record.data.end() && key->second != facts.folder) {
         return {};
     }
-    const auto id = machine_id(facts.state, facts.folder);
+    auto id = machine_id(facts.state, facts.folder, record.generation);
+    if (record.id != id) {
+        id = machine_id(facts.state, facts.folder);
+    }
     // By what is noted here, where the folder is by now: what the record says of a place may be
     // another's word, and a note there name anybody's cgroups.
     const auto cgroup = "/berth/" + SessionFolder::cgroup(state, facts.folder, id);
@@ -103,9 +106,12 @@ bool remove_home(const SessionFolder& folder, const std::string& name, int state
     return true;
 }
 
-std::string machine_id(const std::string& state, const std::string& key_hash)
+std::string machine_id(const std::string& state, const std::string& key_hash,
+                       const std::string& generation)
 {
-    return sha256_hex(state + "\n" + key_hash).substr(0, 16);
+    const auto of_session = state + "\n" + key_hash;
+    return sha256_hex(generation.empty() ? of_session : of_session + "\n" + generation)
+        .substr(0, 16);
 }
 
 std::vector<std::string> session_cgroups(const CgroupLayout& layout, const std::string& id)

@@ -10,8 +10,10 @@
 namespace berth::local {
 
 /// What the session's cgroups, socket and launcher are called: of the state directory too, for two
-/// of them may know a session of the same name.
-[[nodiscard]] std::string machine_id(const std::string& state, const std::string& key_hash);
+/// of them may know a session of the same name. With a generation it is the name of that machine
+/// alone (new_machine_id()).
+[[nodiscard]] std::string machine_id(const std::string& state, const std::string& key_hash,
+                                     const std::string& generation = {});
 
 /// The cgroup directories of the machine `id`, one in each hierarchy that is used.
 [[nodiscard]] std::vector<std::string> session_cgroups(const CgroupLayout& layout,

@@ -111,7 +111,6 @@ class LocalBackend final : public sandbox::Backend {
   private:
     const CgroupLayout& cgroups();
     const Host& host();
-    [[nodiscard]] std::string machine_id(const std::string& key_hash);
     [[nodiscard]] bool nothing_lives(const std::string& key_hash);
     Ahead expect(Expected wanted, bool first = false);
     void renew_spares() noexcept;
@@ -160,11 +159,6 @@ const Host& LocalBackend::host()
     return *host_;
 }
 
-std::string LocalBackend::machine_id(const std::string& key_hash)
-{
-    return local::machine_id(host().state, key_hash);
-}
-
 /// Not even a machine that no record tells of.
 bool LocalBackend::nothing_lives(const std::string& key_hash)
 {
@@ -175,9 +169,7 @@ bool LocalBackend::nothing_lives(const std::string& key_hash)
         return true; // nothing was ever made
     }
     // Nor one of a server that has its sockets elsewhere: there would be two on the same home.
-    return nobody_listens(SessionFolder::socket(host().state, key_hash,
-                                                socket_in(host().runtime, machine_id(key_hash)))) &&
-           !lives_unseen(host().state, key_hash);
+    return !listens_unrecorded(host(), key_hash) && !lives_unseen(host().state, key_hash);
 }
 
 /// Launchers wait with what the latest machine had: a server's are all alike. `first`: unless there
@@ -318,6 +310,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     facts.cgroups = session_cgroups(here.cgroups, launch.cgroup.name);
     Creation creation({.state = here.state,
                        .state_fd = here.state_fd.get(),
+                       .id = id,
                        .folder = spec.key_hash,
                        .cgroups = facts.cgroups,
                        .privileged = privileged_},
@@ -336,6 +329,7 @@ MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::str
     }
     spares_.give_back(creation.take_spare());
     facts.made_home = creation.made_home();
+    facts.note = creation.note();
     facts.socket_path = launch.socket_path;
     facts.pid = static_cast<pid_t>(result.pid);
     facts.start_time = result.start_time;
@@ -369,9 +363,9 @@ std::unique_ptr<sandbox::Machine> LocalBackend::create(const sandbox::MachineSpe
         throw Error(ErrorCode::invalid_argument, "the session's key hash is no folder name");
     }
     try {
-        const std::string id = machine_id(spec.key_hash);
         // Nor beside one that neither the books nor this namespace show.
         require_none_unseen(host().state, spec.key_hash);
+        const std::string id = new_machine_id(host(), spec.key_hash, spec.generation);
         return make_machine(to_record(id, spec.generation, make(spec, id)));
     } catch (const Failure& failure) {
         throw unavailable(explain(to_result(failure), ""));
@@ -415,7 +409,7 @@ bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
     }
     // All: from inside of another pid namespace the process cannot be seen, its socket can, but not
     // where the mounts are others too.
-    const bool seen = !is_of_copy(facts, settings_.state_directory) &&
+    const bool seen = !is_of_copy(record, settings_.state_directory) &&
                       !(process_has_ended(facts.pid, facts.start_time, facts.boot) &&
                         nobody_listens(facts.socket_path));
     return !seen && !lives_unseen(settings_.state_directory, record);
@@ -428,7 +422,8 @@ sandbox::ChangedLimits LocalBackend::change_limits(const std::string& key_hash,
         return {};
     }
     const Host& here = host();
-    const auto cgroup = SessionFolder::cgroup(here.state, key_hash, machine_id(key_hash));
+    const auto cgroup =
+        SessionFolder::cgroup(here.state, key_hash, present_id(here.state, key_hash));
     auto changed = change_cgroup_limits(session_cgroups(here.cgroups, cgroup), limits);
     changed.quota = privileged_ && change_home_limit(linux_projects(), here.state_fd.get(),
                                                      "sessions/" + key_hash, limits.quota);

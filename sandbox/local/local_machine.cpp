@@ -181,6 +181,7 @@ sandbox::MachineRecord to_record(const std::string& id, const std::string& gener
                      {"socket", facts.socket_path},
                      {"state", facts.state},
                      {"folder", facts.folder},
+                     {"note", facts.note},
                      {"home", facts.state + "/sessions/" + facts.folder + "/home"},
                      {"cgroups", cgroups},
                      {"layers", encode_layers(facts.layers)},
@@ -197,6 +198,7 @@ MachineFacts facts_from(const sandbox::MachineRecord& record)
     facts.socket_path = find(record, "socket");
     facts.state = find(record, "state");
     facts.folder = find(record, "folder");
+    facts.note = find(record, "note");
     const std::string cgroups = find(record, "cgroups");
     for (const auto path : split(cgroups, line_end)) {
         facts.cgroups.emplace_back(path);
@@ -235,6 +237,12 @@ std::string file_id(const std::string& path)
         return {};
     }
     return id_of(status);
+}
+
+std::string file_id(int file)
+{
+    struct stat status{};
+    return ::fstat(file, &status) == 0 ? id_of(status) : std::string();
 }
 
 UniqueFd open_guest(const MachineFacts& facts)

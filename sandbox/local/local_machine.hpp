@@ -19,8 +19,9 @@ struct MachineFacts {
     std::uint64_t start_time = 0;
     std::string boot;
     std::string socket_path;
-    std::string state;                ///< the state directory
-    std::string folder;               ///< the name of the session's folder
+    std::string state;  ///< the state directory
+    std::string folder; ///< the name of the session's folder
+    std::string note;   ///< which file its parting note is; empty: of an earlier release
     std::vector<std::string> cgroups; ///< of the session, one in each hierarchy
     std::vector<sandbox::Layer> layers;
     /// Sources of mounts, and the file_id() of each when it was mounted.
@@ -42,6 +43,9 @@ struct MachineFacts {
 /// Tells a file or folder from another that takes its place later. Empty when it cannot be told,
 /// and on what may be a network, which may not answer for hours: nothing shall wait for it.
 [[nodiscard]] std::string file_id(const std::string& path);
+
+/// Of what is open, wherever it is; empty when it cannot be told.
+[[nodiscard]] std::string file_id(int file);
 
 /// A pidfd of the machine's guest, if it still runs. Throws std::system_error when that cannot be
 /// found out.

@@ -4,6 +4,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/local/cgroup_slots.hpp"
+#include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/remove_tree.hpp"
 #include "sandbox/local/session_parts.hpp"
 #include "sandbox/local/spare_folder.hpp"
@@ -228,6 +229,11 @@ std::string SessionFolder::generation() const
     }
 }
 
+std::string SessionFolder::noted_generation(const std::string& state, const std::string& name)
+{
+    return read_note(state, name, generation_name);
+}
+
 void SessionFolder::set_generation(const std::string& generation, SpareFolder* spare) const
 {
     write_note(spare, fd(), generation_name, generation);
@@ -266,6 +272,13 @@ std::string SessionFolder::socket(const std::string& state, const std::string& n
     return ::access(here.c_str(), F_OK) == 0 ? here : noted;
 }
 
+bool SessionFolder::has_socket(const std::string& state, const std::string& name,
+                               const std::string& file)
+{
+    const auto noted = read_note(state, name, socket_name);
+    return !noted.empty() && file_of(noted) == file;
+}
+
 void SessionFolder::set_cgroup(const std::string& slot, const std::string& id,
                                const std::string& generation, SpareFolder* spare) const
 {
@@ -282,7 +295,7 @@ std::string SessionFolder::cgroup(const std::string& state, const std::string& n
     const auto noted = read_note(state, name, cgroup_name);
     auto slot = noted.substr(0, noted.find('\n'));
     const bool believed =
-        is_slot(slot) && noted == cgroup_note(slot, id, read_note(state, name, generation_name));
+        is_slot(slot) && noted == cgroup_note(slot, id, noted_generation(state, name));
     return believed ? slot : id;
 }
 
@@ -336,6 +349,30 @@ bool SessionFolder::is_lived_in(const std::string& state, const std::string& nam
     } catch (const std::exception&) {
         return true; // of none that can be told
     }
+}
+
+bool SessionFolder::is_unlived(const std::string& state, const std::string& name)
+{
+    const UniqueFd folder(
+        ::open(path_of(state, name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (!folder) {
+        return errno == ENOENT || errno == ENOTDIR;
+    }
+    struct stat status{};
+    if (::fstatat(folder.get(), generation_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT;
+    }
+    return protocol::is_parting_note_free(folder.get(), parting_name);
+}
+
+std::string SessionFolder::parting_id(const std::string& state, const std::string& name,
+                                      const std::string& generation)
+{
+    const auto folder = path_of(state, name);
+    const UniqueFd note(
+        ::open((folder + '/' + parting_name).c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+    return note && noted_generation(state, name) == generation ? file_id(note.get())
+                                                               : std::string();
 }
 
 void SessionFolder::remove_if_empty() const noexcept

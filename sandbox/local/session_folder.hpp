@@ -65,6 +65,9 @@ class SessionFolder {
 
     /// Which machine the temporary folders belong to; empty: none.
     [[nodiscard]] std::string generation() const;
+    /// The same, without making the folder.
+    [[nodiscard]] static std::string noted_generation(const std::string& state,
+                                                      const std::string& name);
     void set_generation(const std::string& generation, SpareFolder* spare = nullptr) const;
     /// And its notes.
     void forget_generation() const noexcept;
@@ -78,6 +81,9 @@ class SessionFolder {
     /// guest who ends the session there would kill. Makes no folder.
     [[nodiscard]] static std::string socket(const std::string& state, const std::string& name,
                                             std::string usual);
+    /// Whether what is noted has that file name. Makes no folder.
+    [[nodiscard]] static bool has_socket(const std::string& state, const std::string& name,
+                                         const std::string& file);
 
     /// What that machine's cgroups are called, where that is a slot; "" for one that has `id`, the
     /// machine's, for a name. `generation`: as set_generation() has it.
@@ -106,6 +112,15 @@ class SessionFolder {
     /// empty generation, whichever machine's. Makes no folder.
     [[nodiscard]] static bool is_lived_in(const std::string& state, const std::string& name,
                                           const std::string& generation, const Deadline& deadline);
+
+    /// Whether surely no machine lives in it: it has none noted, or that one's note is there and
+    /// nobody's. Makes no folder.
+    [[nodiscard]] static bool is_unlived(const std::string& state, const std::string& name);
+
+    /// Which file that machine's note is (file_id()); empty: there is none, or it is of another
+    /// machine. Makes no folder.
+    [[nodiscard]] static std::string parting_id(const std::string& state, const std::string& name,
+                                                const std::string& generation);
 
     /// The folder itself, if nothing else is in it.
     void remove_if_empty() const noexcept;

@@ -96,4 +96,14 @@ bool is_parting_note_held(int folder, const std::string& path, const Deadline& d
     }
 }
 
+bool is_parting_note_free(int folder, const std::string& path) noexcept
+{
+    const UniqueFd note = open_note(folder, path);
+    try {
+        return note && flock_until(note.get(), LOCK_SH, Deadline::after({}));
+    } catch (const std::system_error&) {
+        return false;
+    }
+}
+
 } // namespace berth::protocol

@@ -38,4 +38,8 @@ void change_parting_note(int folder, const std::string& path, Parting why) noexc
 [[nodiscard]] bool is_parting_note_held(int folder, const std::string& path,
                                         const Deadline& deadline) noexcept;
 
+/// Whether it is there and is one that surely no guest has: false, too, on a file system without
+/// locks, and where nobody can look.
+[[nodiscard]] bool is_parting_note_free(int folder, const std::string& path) noexcept;
+
 } // namespace berth::protocol

@@ -17,8 +17,14 @@ class CopiesTest(ParityTest):
         self.addCleanup(shutil.rmtree, self.folder)
         self.other = self.folder / "other"
 
+    def in_folder(self, folder, *arguments, status=0):
+        return self.command_line(*arguments, status=status, env={"BERTH_STATE_DIR": str(folder)})
+
     def in_other(self, *arguments, status=0):
-        return self.command_line(*arguments, status=status, env={"BERTH_STATE_DIR": str(self.other)})
+        return self.in_folder(self.other, *arguments, status=status)
+
+    def run_in(self, folder, command):
+        return self.in_folder(folder, "call", "--session", "work", "bash_exec", json.dumps({"command": command}))
 
     def copy(self):
         subprocess.run(["cp", "-a", self.state.path, self.other], check=True)
@@ -101,3 +107,60 @@ class CopiesTest(ParityTest):
         self.in_other("sessions", "kill", "work", "--purge")
         self.assertEqual(self.homes(self.other), [])
         self.command_line("sessions", "kill", "another", "--purge")
+
+    def check_two(self, original, copy):
+        """Each has its machine, whichever is called first; and what is ended in the copy ends there."""
+        self.assertIn("mine\n", self.run_in(copy, "cat file; echo theirs >file"))
+        self.assertEqual(self.run_in(original, "cat file; kill -0 $(cat ~/job) && echo runs"), "mine\nruns\n")
+        self.assertEqual(self.run_in(copy, "cat file"), "theirs\n")
+        self.assertEqual([(home / "file").read_text() for folder in (original, copy) for home in self.homes(folder)],
+                         ["mine\n", "theirs\n"])
+        self.in_folder(copy, "sessions", "kill", "work", "--purge")
+        self.assertEqual(self.homes(copy), [])
+        self.assertEqual(self.run_in(original, "cat file; kill -0 $(cat ~/job) && echo runs"), "mine\nruns\n")
+
+    def move(self):
+        """The state directory, with a machine of a job."""
+        self.output("echo mine >file; sleep 300 >/dev/null 2>&1 & echo $! >~/job")
+        self.berth.close()
+        self.state.path.rename(self.other)
+
+    def end_moved(self):
+        self.in_other("sessions", "kill", "work", "--purge")
+        self.assertEqual(self.state.guests(), [])
+
+    def test_a_copy_at_the_place_where_the_original_was_is_a_copy(self):
+        self.move()
+        subprocess.run(["cp", "-a", self.other, self.state.path], check=True)
+        self.check_two(self.other, self.state.path)
+        self.end_moved()
+
+    def test_a_copy_is_one_also_where_its_original_was_moved(self):
+        self.move()
+        third = self.folder / "third"
+        subprocess.run(["cp", "-a", self.other, third], check=True)
+        self.check_two(self.other, third)
+        self.end_moved()
+        self.state.path.mkdir(0o700)
+
+    def test_a_session_that_is_called_where_its_folder_was_is_another(self):
+        self.move()
+        self.assertEqual(self.run_in(self.state.path, "ls; echo theirs >file"), "(no output)\n")
+        self.assertEqual(self.run_in(self.other, "cat file; kill -0 $(cat ~/job) && echo runs"), "mine\nruns\n")
+        self.assertEqual(self.run_in(self.state.path, "cat file"), "theirs\n")
+        self.in_folder(self.state.path, "sessions", "kill", "work", "--purge")
+        self.assertEqual(self.run_in(self.other, "cat file; kill -0 $(cat ~/job) && echo runs"), "mine\nruns\n")
+        self.end_moved()
+
+    def test_who_clears_up_in_a_copy_of_what_was_moved_ends_no_session_without_a_name(self):
+        server = self.start()
+        self.assertEqual(server.call_tool("bash_exec", {"command": "echo mine >file"}).data["exit_code"], 0)
+        self.state.path.rename(self.other)
+        third = self.folder / "third"
+        subprocess.run(["cp", "-a", self.other, third], check=True)
+        self.in_folder(third, "sessions", "list")
+        self.in_folder(third, "sessions", "gc")
+        said = server.call_tool("bash_exec", {"command": "cat file"})
+        self.assertEqual((said.data["stdout"], said.notices), ("mine\n", []))
+        self.other.rename(self.state.path)
+        server.close()

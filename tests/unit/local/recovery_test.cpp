@@ -1,9 +1,11 @@
 // What was interrupted, broken or closed up is still found, told apart and ended.
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/local/destroy.hpp"
 #include "sandbox/local/local_backend.hpp"
 #include "sandbox/local/local_machine.hpp"
 #include "sandbox/local/record_origin.hpp"
+#include "sandbox/local/session_folder.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/descriptor_limit.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
@@ -126,15 +128,84 @@ TEST_CASE("a state directory that was moved is no copy, also where its old place
     facts.state = old;
     facts.folder = std::string(64, 'a');
     const auto session = "/sessions/" + facts.folder;
+    const auto record = local::to_record("", "", facts);
     std::filesystem::create_directories(now + session + "/home");
-    CHECK_FALSE(local::is_of_copy(facts, now));
+    CHECK_FALSE(local::is_of_copy(record, now));
     std::filesystem::create_directories(old + "/sessions"); // by a server that knows the old place
-    CHECK_FALSE(local::is_of_copy(facts, now));
+    CHECK_FALSE(local::is_of_copy(record, now));
     std::filesystem::create_directories(old + session);
-    CHECK(local::is_of_copy(facts, now));
+    CHECK(local::is_of_copy(record, now));
     std::filesystem::rename(old, folder / "gone");
     std::filesystem::create_directory_symlink(now, old); // the same one by another name
-    CHECK_FALSE(local::is_of_copy(facts, now));
+    CHECK_FALSE(local::is_of_copy(record, now));
+}
+
+TEST_CASE("whose a machine is its note says, whatever its state directory was called")
+{
+    const tests::TemporaryDirectory folder;
+    const std::string ours = folder / "ours";
+    const std::string copy = folder / "copy";
+    const std::string key(64, 'a');
+    local::MachineFacts facts;
+    facts.folder = key;
+    for (const auto& state : {ours, copy}) {
+        std::filesystem::create_directories(state + "/sessions/" + key + "/home");
+        const local::SessionFolder made(state, key);
+        made.set_generation("of this machine");
+        const auto note = made.make_parting_note();
+        facts.note = state == ours ? local::file_id(note.get()) : facts.note;
+    }
+    for (const auto& state : {ours, copy, folder / "gone"}) {
+        CAPTURE(state);
+        facts.state = state;
+        const auto record = local::to_record("", "of this machine", facts);
+        CHECK_FALSE(local::is_of_copy(record, ours));
+        CHECK(local::is_of_copy(record, copy));
+    }
+    // A file system that has given its files other numbers.
+    const local::SessionFolder made(copy, key);
+    auto held = made.make_parting_note();
+    CHECK_FALSE(local::is_of_copy(local::to_record("", "of this machine", facts), copy));
+    // Nothing is known of an earlier machine than the one that is noted: its process is ended.
+    held.reset();
+    CHECK_FALSE(local::is_of_copy(local::to_record("", "before", facts), copy));
+}
+
+TEST_CASE(
+    "a machine whose folder went elsewhere is not that of a folder which is made in its place")
+{
+    Bench bench;
+    const auto facts = local::facts_from(bench.make().record());
+    sandbox::MachineRecord key_only;
+    key_only.backend = "local";
+    key_only.data["key_hash"] = facts.folder;
+    const auto server = another_server(bench);
+    CHECK_FALSE(server->is_gone(key_only));
+    const std::string elsewhere = bench.directory() + "/elsewhere";
+    std::filesystem::rename(folder_of(bench), elsewhere);
+    SUBCASE("empty") {}
+    SUBCASE("with a copy of it")
+    {
+        std::filesystem::create_directory(folder_of(bench));
+        for (const auto* note : {"machine", "parting", "socket"}) {
+            write_text(folder_of(bench) + '/' + note, read_text(elsewhere + '/' + note));
+        }
+    }
+    CHECK(server->is_gone(key_only));
+    server->interrupt(key_only);
+    server->destroy(key_only, /*purge=*/true);
+    auto other = server->create(Bench::spec());
+    CHECK(other->record().id != local::machine_id(bench.state(), facts.folder));
+    CHECK(local::open_guest(facts).valid());
+    CHECK(bench.run("echo lives") == "lives\n");
+    CHECK_FALSE(server->is_gone(key_only)); // by the name that it has for itself
+    server->destroy(key_only, /*purge=*/true);
+    CHECK_FALSE(local::open_guest(local::facts_from(other->record())).valid());
+    CHECK_FALSE(exists(local::facts_from(other->record()).socket_path));
+    CHECK(bench.run("echo lives") == "lives\n");
+    std::filesystem::remove_all(folder_of(bench));
+    std::filesystem::rename(elsewhere, folder_of(bench));
+    CHECK_FALSE(server->is_gone(key_only));
 }
 
 TEST_CASE("a home that cannot be removed keeps its uid, and that is told")

@@ -30,14 +30,17 @@ TEST_SUITE("protocol/parting_note")
         const tests::TemporaryDirectory folder;
         const auto path = folder / "note";
         CHECK_FALSE(held(path)); // there is none
+        CHECK_FALSE(protocol::is_parting_note_free(AT_FDCWD, path));
         UniqueFd makers = protocol::make_parting_note(AT_FDCWD, path);
         UniqueFd guests(::dup(makers.get()));
         makers.reset();
         CHECK(held(path));
         CHECK(held(path)); // a look leaves nothing behind
+        CHECK_FALSE(protocol::is_parting_note_free(AT_FDCWD, path));
         CHECK(protocol::read_parting_note(AT_FDCWD, path) == Parting::none);
         guests.reset();
         CHECK_FALSE(held(path));
+        CHECK(protocol::is_parting_note_free(AT_FDCWD, path));
         CHECK(protocol::read_parting_note(AT_FDCWD, path) == Parting::none);
     }
 
