@@ -244,9 +244,6 @@ void MachineKeeper::keep_last_words(const std::string& key, Record& record,
 /// The same, where it goes on if that fails.
 void MachineKeeper::take_last_words(const std::string& key, Record& record, bool ends)
 {
-    if (record.unnamed) { // nobody comes who could be told
-        return;
-    }
     auto machine = backend_.attach(record.machine);
     if (!machine) { // it has ended itself, and nobody has noticed yet
         keep_noted_words(record, backend_);

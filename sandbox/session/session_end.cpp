@@ -133,7 +133,8 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     if (is_ours(record)) {
         require_in_reach(backend_, record);
     }
-    if (!purge && record.state == State::running && is_ours(record)) {
+    // Of one without a name nobody comes who could be told.
+    if (!purge && !record.unnamed && record.state == State::running && is_ours(record)) {
         keep_last_words(key, record, lock);
     }
     if (record.state == State::creating && (purge || !keep_made_home(key, record))) {

@@ -15,8 +15,8 @@ class AdoptionTest(ParityTest):
         printed = self.command_line("sessions", "adopt", what, "--json", *arguments, status=status)
         return json.loads(printed) if printed else None
 
-    def shown(self):
-        return json.loads(self.command_line("sessions", "show", "work", "--json"))
+    def shown(self, session="work"):
+        return json.loads(self.command_line("sessions", "show", session, "--json"))
 
     def name(self):
         (session,) = self.sessions()
@@ -152,6 +152,21 @@ class AdoptionTest(ParityTest):
         self.assertIn("exit 4; it printed at last:", notices[0])
         self.assertEqual(notices[1], "| printed")  # which is none of berth's own
         self.assertIn("taken over from session", notices[2])
+
+    def test_what_nobody_was_told_of_goes_with_the_home_of_an_unnamed_session(self):
+        """Whose server is there yet, and would have told it with the next call."""
+        server = self.start()
+        server.call_tool("bash_exec", {"command": "echo printed; exit 4", "background": True})
+        server.call_tool("bash_exec", {"command": "sleep 300", "background": True})
+        unnamed = next(each["session"] for each in self.sessions() if each["session"].startswith("unnamed-"))
+        self.wait_until(lambda: len(self.shown(unnamed)["jobs"]) == 1, 10, "the end of one")
+        self.adopt(unnamed, "--session", "kept", "--end-machine")
+        kept = self.start("--session", "kept")
+        told = "\n".join(kept.call_tool("bash_exec", {"command": "true"}).notices)
+        self.assertIn("exit 4; it printed at last:", told)
+        self.assertIn("sleep 300", told)
+        kept.close()
+        server.close()
 
     def test_an_unnamed_session_is_taken_from_its_server(self):
         server = self.start()
