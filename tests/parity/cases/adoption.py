@@ -153,7 +153,7 @@ class AdoptionTest(ParityTest):
         self.assertEqual(notices[1], "| printed")  # which is none of berth's own
         self.assertIn("taken over from session", notices[2])
 
-    def test_what_nobody_was_told_of_goes_with_the_home_of_an_unnamed_session(self):
+    def test_who_takes_an_unnamed_session_is_told_what_nobody_was(self):
         """Whose server is there yet, and would have told it with the next call."""
         server = self.start()
         server.call_tool("bash_exec", {"command": "echo printed; exit 4", "background": True})
