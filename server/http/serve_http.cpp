@@ -122,16 +122,16 @@ struct Service {
     void leave_gone(const TokenFile::Callers& gone, const TokenFile::Callers& present)
     {
         for (const auto& caller : gone) {
-            // By an issuer's token, or as a user of this host, the same principal still comes.
-            if (caller->settings.empty() && lets_in_without_entry) {
+            const auto owner = owner_of(*caller);
+            // By an issuer's token, or as a user of this host, the same principal still comes; by
+            // an entry with another number of sessions he does too, and what is left may be ended.
+            if ((owner.settings.empty() && lets_in_without_entry) ||
+                std::ranges::any_of(present,
+                                    [&](const auto& other) { return owner_of(*other) == owner; })) {
                 continue;
             }
             tenants.leave(*caller);
-            const auto owner = owner_of(*caller);
-            if (std::ranges::none_of(
-                    present, [&](const auto& other) { return owner_of(*other) == owner; })) {
-                sessions.leave(owner);
-            }
+            sessions.leave(owner);
         }
     }
 

@@ -23,7 +23,20 @@ ALICE = {"token": "berth_alice", "principal": "alice"}
 BOB = {"token": "berth_bob", "principal": "bob"}
 
 
-class TokenTest(HttpBench):
+class CallersBench(HttpBench):
+    def change_tokens(self, **entries):
+        """They hold, and what there was for others has been left."""
+        said = "the token file has changed, and holds"
+        before = self.log().count(said)
+        token_file(self.tokens, **entries)
+        def is_taken():
+            self.modern("tools/list", **bearer("nobody's"))
+            return self.log().count(said) > before
+        self.wait_for(is_taken)
+        time.sleep(2.5)  # who leaves comes each second
+
+
+class TokenTest(CallersBench):
     def serve_tokens(self, *arguments, **entries):
         self.tokens = self.state.path / "tokens.toml"
         token_file(self.tokens, **(entries or {"a": ALICE, "b": BOB}))
@@ -126,6 +139,17 @@ class TokenTest(HttpBench):
         self.wait_for(lambda: self.send(ping, {**session, **bearer("berth_other")}).status != 401)
         for token in ("berth_alice", "berth_other"):
             self.assertEqual(self.send(ping, {**session, **bearer(token)}).status, 200)
+
+    def test_what_runs_goes_on_with_another_number_of_sessions(self):
+        """Who still comes has not left, whatever becomes of a machine then."""
+        self.tokens = self.state.path / "tokens.toml"
+        token_file(self.tokens, a={**ALICE, "max_sessions": 8})
+        self.serve("--config", self.config('[session]\non_disconnect = "kill"\n'),
+                   auth=("--token-file", str(self.tokens)), binary="berth")
+        job = self.call("bash_exec", command="sleep 50", background=True, **self.of("berth_alice"))
+        self.change_tokens(a={**ALICE, "max_sessions": 4})
+        found = self.call("bash_output", job_id=job.data["job_id"], **self.of("berth_alice"))
+        self.assertEqual((found.data or {}).get("status"), "running", found.text)
 
     def test_a_batch_is_as_many_requests_as_are_in_it(self):
         self.serve_tokens(a={**ALICE, "calls": 2})
@@ -277,7 +301,7 @@ class TokenTest(HttpBench):
         self.assertEqual(self.modern("tools/list", **bearer(token)).status, 200)
 
 
-class UnixTest(HttpBench):
+class UnixTest(CallersBench):
     def test_the_kernel_says_who_calls(self):
         path = str(self.state.path / "berth.socket")
         self.serve(auth=(), listen=path)
@@ -291,6 +315,17 @@ class UnixTest(HttpBench):
                          [owner])
         self.stop()
         self.assertFalse(os.path.exists(path))
+
+    def test_a_user_s_session_outlives_an_entry_that_named_him(self):
+        user = {"token": "berth_user", "principal": pwd.getpwuid(os.getuid()).pw_name}
+        self.tokens = self.state.path / "tokens.toml"
+        token_file(self.tokens, u={**user, "max_sessions": 8}, b=BOB)
+        self.serve(auth=("--token-file", str(self.tokens)), listen=str(self.state.path / "berth.socket"))
+        sessions = [self.initialize(), self.initialize(headers=bearer("berth_user"))]
+        self.change_tokens(b=BOB)
+        for session in sessions:
+            session.pop("Authorization", None)  # he comes as a user of this host
+            self.assertEqual(self.send(request(1, "ping"), session).status, 200)
 
     def sessions(self, *arguments):
         return subprocess.run([binary_path("berth-direct"), "sessions", *arguments, "--state-dir",
