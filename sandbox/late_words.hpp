@@ -13,9 +13,9 @@
 namespace berth::sandbox {
 
 /// What is still to be said of answers whose connections are gone: that they were had, that nobody
-/// wants them, or that they could not be asked for. It goes with the next hello, so it costs no
-/// connection; where none comes it has to be said in time, since the guest takes this server for
-/// gone when it has heard nothing for its lease. Thread-safe.
+/// wants them, or that they could not be asked for or have reached nobody. It goes with the next
+/// hello, so it costs no connection; where none comes it has to be said in time, since the guest
+/// takes this server for gone when it has heard nothing for its lease. Thread-safe.
 class LateWords {
   public:
     using Time = BootClock::time_point;

@@ -94,9 +94,26 @@ Receipt::Receipt(std::string call, std::shared_ptr<LateWords> words) noexcept
 
 Receipt::Receipt(std::shared_ptr<ReadMark> read) noexcept : read_(std::move(read)) {}
 
-Receipt::~Receipt() = default;
+/// With its connection the guest sees it go; of one that was not kept it has to be told.
+Receipt::~Receipt()
+{
+    say_later(&LateWords::given_up);
+}
+
 Receipt::Receipt(Receipt&&) noexcept = default;
-Receipt& Receipt::operator=(Receipt&&) noexcept = default;
+
+Receipt& Receipt::operator=(Receipt&& other) noexcept
+{
+    if (this != &other) {
+        say_later(&LateWords::given_up);
+        connection_ = std::move(other.connection_);
+        pool_ = std::move(other.pool_);
+        call_ = std::move(other.call_);
+        words_ = std::move(other.words_);
+        read_ = std::move(other.read_);
+    }
+    return *this;
+}
 
 void Receipt::acknowledge() noexcept
 {

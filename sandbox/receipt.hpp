@@ -57,8 +57,9 @@ class ReadMark {
 
 /// Of a command's result that somebody still has to see, or of what a server was told of such
 /// results: whoever has handed it on says so, and the guest may forget how the command ended.
-/// Destroyed without, as by the death of the server, it makes the guest keep that for whoever comes
-/// next. An empty one is of no consequence.
+/// Destroyed, or assigned to, without, as by the death of the server, it makes the guest keep that
+/// for whoever comes next: where the call's connection was not kept the guest hears of it with the
+/// next hello, or in time (LateWords). An empty one is of no consequence.
 class Receipt {
   public:
     Receipt() noexcept;

@@ -121,3 +121,37 @@ class HttpOnE2bTest(ParityTest, HttpBench):
         found = self.ask("alice", "bash_exec", command="cat count")
         self.assertEqual(found.data["stdout"], "told\n")
         self.assertTrue(any("touch began" in line for line in found.notices), found)
+
+    def leave_a_call(self):
+        """Of a client from before 2026, who has cancelled nothing by that; it ends once nobody is there."""
+        session = self.initialize(headers={**bearer("berth_alice"), "Berth-Session": "work"})
+        with self.connect() as gone:
+            gone.post(request("long", "tools/call", {"name": "bash_exec", "arguments": {
+                "command": "touch began; while [ ! -e go ]; do sleep 0.05; done; exit 7"}}), session)
+            self.wait_until(lambda: "began" in self.asked("alice", "ls"), 10, "its command")
+        self.asked("alice", "touch go")
+
+    def test_a_result_whose_client_went_away_is_told_with_the_next(self):
+        """Its own server is there, and stays: nothing of it waits for the end of a lease."""
+        self.serve_callers()
+        self.leave_a_call()
+        found = []
+        def is_told():
+            found.extend(self.ask("alice", "bash_exec", command="true").notices)
+            return found
+        self.wait_until(is_told, 10, "the notice")
+        self.assertIn("reached nobody", found[0])
+        self.assertIn("it ended with exit 7", found[0])
+        self.assertEqual(self.ask("alice", "bash_exec", command="true").notices, [])  # once
+
+    def test_and_goes_into_the_books_with_a_machine_that_is_ended(self):
+        """Where no call follows its server says it all the same, before the machine takes it for gone."""
+        self.serve_callers(BERTH_E2B_LEASE="12s")
+        self.leave_a_call()
+        def is_known():
+            return "job-" in self.command_line("sessions", "show", "work", "--principal", "alice", "--json",
+                                               env=e2b.environment())
+        self.wait_until(is_known, 10, "its server's word")
+        self.command_line("sessions", "kill", "work", "--principal", "alice", env=e2b.environment())
+        found = self.ask("alice", "bash_exec", command="true")
+        self.assertTrue(any("touch began" in line and "exit 7" in line for line in found.notices), found)

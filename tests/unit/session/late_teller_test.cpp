@@ -123,11 +123,31 @@ TEST_SUITE("session/late_teller")
         Stage stage;
         const auto unread = stage.run();
         stage.run().acknowledge();
-        (void)stage.run();
+        const auto also_unread = stage.run();
         CHECK(stage.seen == 1);
         std::this_thread::sleep_for(lease);
         CHECK(stage.machine->asked == 0);
         CHECK(becomes_true([&] { return stage.unseen == 2; }));
+    }
+
+    TEST_CASE("that nobody has read a result is said while its server is there")
+    {
+        Stage stage;
+        (void)stage.run();
+        SUBCASE("with the next call")
+        {
+            stage.run().acknowledge();
+            CHECK(stage.unseen == 1);
+            CHECK(stage.machine->asked == 0);
+            CHECK(becomes_true([&] { return stage.seen == 1; }));
+        }
+        SUBCASE("by a request of its own")
+        {
+            CHECK(becomes_true([&] { return stage.unseen == 1; }));
+            CHECK(stage.machine->asked == 1);
+            CHECK(stage.guest.clients() == 1); // it is not that its time is over
+        }
+        CHECK(stage.unseen == 1);
     }
 
     TEST_CASE("while jobs run a server is there, whether or not it calls")
