@@ -163,8 +163,8 @@ Error Commands::State::unknown_job(const std::string& job_id) const
         return {ErrorCode::not_found,
                 "the job " + visible_beginning(job_id, 60) +
                     " is not of the sandbox that this session has now",
-                "It was of an earlier one, and has ended with it at the latest. What it printed is "
-                "gone; what it wrote to files of the home is there." +
+                "If it was of an earlier one, it has ended with it at the latest: what it printed "
+                "is gone, and what it wrote to files of the home is there." +
                     (list.empty() ? "" : " The jobs of this one are: " + list + '.')};
     }
     return {ErrorCode::not_found,

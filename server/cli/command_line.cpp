@@ -1,6 +1,7 @@
 #include "server/cli/command_line.hpp"
 
 #include "sandbox/base/joined.hpp"
+#include "sandbox/base/visible.hpp"
 #include "server/cli/print.hpp"
 #include "server/cli/wrong_words.hpp"
 #include "server/options/definitions.hpp"
@@ -107,13 +108,14 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 /// Every setting: those with a flag as CLI11 shows them, and the others.
 std::string settings_help(const CLI::App& app)
 {
+    constexpr std::size_t most_of_default = 32; // else one list pushes the help of all out of sight
     const auto with_flag =
         app.get_options([](const CLI::Option* option) { return option->get_name() != "--help"; });
     std::vector<std::vector<std::string>> rows;
     for (const auto& definition : definitions()) {
         if (!definition.has_flag) {
             rows.push_back({"  " + variable_of(definition), std::string(definition.key),
-                            or_dash(std::string(definition.fallback)),
+                            or_dash(visible_beginning(definition.fallback, most_of_default, "…")),
                             std::string(definition.help)});
         }
     }
@@ -122,8 +124,9 @@ std::string settings_help(const CLI::App& app)
         others.push_back({"  " + std::string(variable.name), std::string(variable.help)});
     }
     return CLI::Formatter().make_group("Settings", false, with_flag) +
-           "\nSettings without a flag (variable, key in the file, default):\n" + table(rows) +
-           "\nVariables of the backend e2b:\n" + table(others);
+           "\nSettings without a flag (variable, key in the file, default, which `berth config` "
+           "shows whole):\n" +
+           table(rows) + "\nVariables of the backend e2b:\n" + table(others);
 }
 
 /// What may be called, and how.

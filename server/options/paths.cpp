@@ -189,6 +189,8 @@ std::string resolve_source(const sandbox::Mount& mount, const std::string& origi
         refuse(text, origin, mount.source + ": " + error.message(),
                error == std::errc::permission_denied
                    ? "Who runs berth may not enter a folder on the way."
+               : mount.source.find("/~") != std::string::npos // behind where berth was started
+                   ? "~ stands for a home only where a shell reads it: give HOST as a whole path."
                    : "HOST is a folder or a file of this host that is there already.");
     }
     const auto state = fs::weakly_canonical(state_directory, error);

@@ -378,6 +378,7 @@ class CommandLineTest(Bench):
             self.assertIn("that is there already", done.stderr)
             # What is refused at the start is not in force: by the settings, and by the backend.
             for mount, reason in ((f"{folder}/gone:/mnt/a", "that is there already"),
+                                  ("~/gone:/mnt/a", "only where a shell reads it"),
                                   (f"{folder}:/etc", "would hide a part of the sandbox")):
                 done = self.run_berth(self.state.path / "s", "config", "--mount", mount)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))

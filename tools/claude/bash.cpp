@@ -157,12 +157,14 @@ std::string left_running(const json& data)
         const auto name = visible(process.at("name").get<std::string>());
         return "pid " + process.at("pid").dump() + (name.empty() ? "" : " (" + name + ")");
     });
+    std::string files;
     for (const auto* name : {"stdout_stream", "stderr_stream"}) {
         const auto path = visible(data.at(name).at("spill_path").get<std::string>());
         if (data.at(name).at("held_open") == true && !path.empty()) {
-            text += "; its output goes on in " + path;
+            files += (files.empty() ? "" : " and ") + path;
         }
     }
+    text += files.empty() ? "" : "; its output goes on in " + files;
     return text + "]";
 }
 

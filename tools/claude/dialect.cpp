@@ -79,6 +79,7 @@ constexpr std::array phrases = {
     Phrase{"set `fixed` to search for the text as it stands",
            "write a backslash before what is meant as it stands"},
     Phrase{"`include`", "`glob`"},
+    Phrase{"with background starts one", "with run_in_background starts one"},
     Phrase{"background and stdin_open", "run_in_background and stdin_open"},
     Phrase{"background: true, or pass all of the input as stdin",
            "run_in_background: true, or let the command read a file"},

@@ -75,6 +75,8 @@ TEST_CASE("names of tools are exchanged as words, not within paths, quotes and l
     CHECK(words("save_to_workspace") == "save_to_workspace");
     CHECK(words("set `fixed` to search for the text as it stands") ==
           "write a backslash before what is meant as it stands");
+    CHECK(words("bash_exec with background starts one.") ==
+          "Bash with run_in_background starts one.");
     CHECK(words("") == "");
 }
 

@@ -148,10 +148,12 @@ TEST_CASE("serve's help has every setting with its variable and default")
     for (const auto& definition : definitions()) {
         CAPTURE(definition.key);
         CHECK(help.out.find(variable_of(definition)) != std::string::npos);
-        CHECK(help.out.find(std::string(definition.fallback)) != std::string::npos);
+        // Of a list its beginning, or it pushes the help of all others out of sight.
+        CHECK(help.out.find(definition.fallback.substr(0, 32)) != std::string::npos);
         CHECK((help.out.find(flag_of(definition) + " ") != std::string::npos) ==
               definition.has_flag);
     }
+    CHECK(help.out.find(std::string(80, ' ')) == std::string::npos);
     CHECK(help.out.find("--session") != std::string::npos);
     CHECK(help.out.find("--config") != std::string::npos);
     CHECK(help.out.find("\n  E2B_API_KEY ") != std::string::npos);

@@ -174,6 +174,10 @@ TEST_CASE("Bash: what runs on is named")
           "(Bash completed with no output)\n[left running as job 3: pid 7 (sleep 9), pid 8; its "
           "output goes on in /var/tmp/berth/2.stdout]");
     CHECK_FALSE(bash(reply).failed);
+    reply.err.held_open = true;
+    reply.err.spill_path = "/var/tmp/berth/3.stderr";
+    CHECK(bash(reply).text.ends_with(
+        "goes on in /var/tmp/berth/2.stdout and /var/tmp/berth/3.stderr]"));
 }
 
 TEST_CASE("Read: numbered lines, a final newline begins one more")
