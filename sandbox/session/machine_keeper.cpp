@@ -470,7 +470,8 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
         if (obtained.others_tell) {
             mine.untold.clear(); // these news they have not, and the rest is asked for again
         }
-        obtained.untold = Untold(mine, /*knows=*/false, obtained.told, std::move(teller));
+        obtained.untold =
+            Untold(mine, /*knows=*/false, obtained.told, std::move(teller), wanted.taken);
     }
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {

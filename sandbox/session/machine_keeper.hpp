@@ -145,9 +145,10 @@ class MachineKeeper {
     /// nobody was told of is in the books then. Its files stay. `deadline`: for the session's lock.
     void end_left(const std::string& key, sandbox::Sandbox& left, const Deadline& deadline);
 
-    /// What the books have untold, added to `told`. Nothing: there is nothing, or another server
-    /// that lives is about to tell it (`others_tell`), or they cannot be asked now (the same).
-    [[nodiscard]] Untold take_untold(const std::string& key, Told& told,
+    /// What the books have untold, added to `told` but for what this server has `taken` before.
+    /// Nothing: there is nothing, or another server that lives is about to tell it (`others_tell`),
+    /// or they cannot be asked now (the same).
+    [[nodiscard]] Untold take_untold(const std::string& key, const Untold& taken, Told& told,
                                      bool& others_tell) noexcept;
 
     /// The agent has read what was told of the session's earlier machines: the books let go of it.

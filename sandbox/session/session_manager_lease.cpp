@@ -128,15 +128,17 @@ void SessionManager::Implementation::take_untold(const std::shared_ptr<Slot>& sl
     if (!makes && !making.try_lock()) {
         return;
     }
+    Untold taken;
     {
         const std::lock_guard lock(slot->mutex);
         if (!slot->others_tell) {
             return;
         }
+        taken = slot->taken;
     }
     Told told;
     bool others_tell = false;
-    auto untold = parts->keeper.take_untold(slot->key, told, others_tell);
+    auto untold = parts->keeper.take_untold(slot->key, taken, told, others_tell);
     {
         const std::lock_guard lock(slot->mutex);
         slot->others_tell = others_tell;

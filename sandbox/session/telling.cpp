@@ -40,7 +40,7 @@ Untold MachineKeeper::take_untold(const std::string& key, bool knows, const Unto
     }
     // What was read of it before that may have been told since.
     const auto record = registry_.find(key);
-    return record ? Untold(*record, knows, told, std::move(teller)) : Untold();
+    return record ? Untold(*record, knows, told, std::move(teller), taken) : Untold();
 }
 
 void MachineKeeper::take_untold(const Wanted& wanted, const Record& record, bool knows,
@@ -54,10 +54,11 @@ void MachineKeeper::take_untold(const Wanted& wanted, const Record& record, bool
     }
 }
 
-Untold MachineKeeper::take_untold(const std::string& key, Told& told, bool& others_tell) noexcept
+Untold MachineKeeper::take_untold(const std::string& key, const Untold& taken, Told& told,
+                                  bool& others_tell) noexcept
 {
     try {
-        return take_untold(key, /*knows=*/false, {}, told, others_tell);
+        return take_untold(key, /*knows=*/false, taken, told, others_tell);
     } catch (const std::exception&) {
         others_tell = true; // asked for again
         return {};

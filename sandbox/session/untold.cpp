@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -15,20 +16,43 @@ constexpr std::size_t most_kept = 8;
 
 } // namespace
 
-Untold::Untold(const Record& record, bool knows, Told& told, Teller teller)
-    : news_(record.news), outcomes_(record.untold)
+Untold::Untold(const Record& record, bool knows, Told& told, Teller teller, const Untold& before)
+    : news_(record.news), generation_(record.machine.generation), outcomes_(record.untold)
 {
     if (!has_untold(record)) {
         return;
     }
     teller_ = std::move(teller);
-    read_ = std::make_shared<sandbox::ReadMark>();
-    auto notices = outcomes_;
-    if (!knows && !news_.empty()) {
+    std::vector<std::string> notices;
+    std::ranges::copy_if(outcomes_, std::back_inserter(notices),
+                         [&before](const std::string& outcome) { return !before.tells(outcome); });
+    const bool has_told = news_ == before.news_ && generation_ == before.generation_;
+    if (!knows && !has_told && !news_.empty()) {
         notices.push_back(news_);
     }
-    told.add(
-        {.notices = std::move(notices), .receipts = {std::make_shared<sandbox::Receipt>(read_)}});
+    std::ranges::copy_if(before.reads_, std::back_inserter(reads_),
+                         [](const auto& read) { return !read->is_set(); });
+    reads_.push_back(std::make_shared<sandbox::ReadMark>());
+    told.add({.notices = std::move(notices),
+              .receipts = {std::make_shared<sandbox::Receipt>(reads_.back())}});
+}
+
+bool Untold::is_read() const
+{
+    return !reads_.empty() &&
+           std::ranges::all_of(reads_, [](const auto& read) { return read->is_set(); });
+}
+
+void Untold::when_read(const std::function<void()>& action) const
+{
+    for (const auto& read : reads_) {
+        read->then(action);
+    }
+}
+
+bool Untold::tells(const std::string& outcome) const
+{
+    return std::ranges::find(outcomes_, outcome) != outcomes_.end();
 }
 
 bool Untold::remove_from(Record& record) const
@@ -37,9 +61,8 @@ bool Untold::remove_from(Record& record) const
     if (had_news) {
         record.news.clear();
     }
-    const auto removed = std::erase_if(record.untold, [this](const std::string& notice) {
-        return std::find(outcomes_.begin(), outcomes_.end(), notice) != outcomes_.end();
-    });
+    const auto removed =
+        std::erase_if(record.untold, [this](const std::string& notice) { return tells(notice); });
     return had_news || removed > 0;
 }
 

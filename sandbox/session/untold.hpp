@@ -34,35 +34,38 @@ class Untold {
 
     /// What the record has, added to `told` with a receipt. `knows`: the news are told in words of
     /// this server's own already, and read with the rest. `teller`: the right to that, kept as long
-    /// as this is; null where nobody can give it.
-    Untold(const Record& record, bool knows, Told& told, Teller teller);
+    /// as this is; null where nobody can give it. What `before`, which this takes the place of,
+    /// tells already is not added again, and read once both are: the call that has it may still be
+    /// at work, on the machine before this one, and who does not hear of it gives it back itself.
+    Untold(const Record& record, bool knows, Told& told, Teller teller, const Untold& before);
 
     /// There is something to be read.
-    [[nodiscard]] explicit operator bool() const noexcept { return read_ != nullptr; }
+    [[nodiscard]] explicit operator bool() const noexcept { return !reads_.empty(); }
 
     [[nodiscard]] const Teller& teller() const noexcept { return teller_; }
 
     /// The agent has read it.
-    [[nodiscard]] bool is_read() const { return read_ && read_->is_set(); }
+    [[nodiscard]] bool is_read() const;
 
-    /// Calls `action` then; see ReadMark.
-    void when_read(std::function<void()> action) const
-    {
-        if (read_) {
-            read_->then(std::move(action));
-        }
-    }
+    /// Calls `action` whenever a part of it was read, so also then; see ReadMark.
+    void when_read(const std::function<void()>& action) const;
 
     /// Taken at the same time.
-    [[nodiscard]] bool is_same(const Untold& other) const noexcept { return read_ == other.read_; }
+    [[nodiscard]] bool is_same(const Untold& other) const noexcept
+    {
+        return reads_ == other.reads_;
+    }
 
     /// Takes it out of the record; false where nothing of it is there.
     bool remove_from(Record& record) const;
 
   private:
+    [[nodiscard]] bool tells(const std::string& outcome) const;
+
     std::string news_;
+    std::string generation_; ///< of the machine that the news are of
     std::vector<std::string> outcomes_;
-    std::shared_ptr<sandbox::ReadMark> read_; ///< shared with the receipt
+    std::vector<std::shared_ptr<sandbox::ReadMark>> reads_; ///< shared with the receipts
     Teller teller_;
 };
 

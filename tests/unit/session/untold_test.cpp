@@ -33,6 +33,7 @@ using tests::work;
 namespace {
 
 constexpr const char* lost = "the sandbox was lost";
+constexpr const char* outcome = "an outcome";
 
 struct Fixture : tests::ManagerFixture {
     std::unique_ptr<session::Registry> books =
@@ -48,6 +49,15 @@ struct Fixture : tests::ManagerFixture {
     [[nodiscard]] std::unique_ptr<session::Registry::Hold> lock() const
     {
         return books->lock(key_hash(work), Deadline::after(5s));
+    }
+
+    /// As after a server that died before it had told it.
+    void keep_outcome() const
+    {
+        const auto others = lock();
+        auto record = *books->find(key_hash(work));
+        record.untold = {outcome};
+        books->put(key_hash(work), record);
     }
 
     [[nodiscard]] bool is_kept() const { return !books->find(key_hash(work))->news.empty(); }
@@ -203,12 +213,7 @@ TEST_SUITE("session/untold")
     {
         auto teller = start();
         (void)teller->acquire(work);
-        {
-            const auto others = lock();
-            auto record = *books->find(key_hash(work));
-            record.untold = {"an outcome"};
-            books->put(key_hash(work), record);
-        }
+        keep_outcome();
         const auto manager = start();
         REQUIRE(manager->acquire(work).notices.empty());
         teller.reset(); // and has not told it
@@ -230,8 +235,43 @@ TEST_SUITE("session/untold")
         auto told = manager->acquire(work);
         REQUIRE(beside.sandbox);
         told.add(beside);
-        CHECK(std::ranges::count(told.notices, "an outcome") == 1);
+        CHECK(std::ranges::count(told.notices, outcome) == 1);
         tests::read(told);
+        CHECK(settles(*manager));
+        CHECK(start()->acquire(work).notices.empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what a call has that is still at work is not told by the one that "
+                               "makes the next machine too, and let go of once both were read")
+    {
+        keep_outcome();
+        const auto manager = start();
+        const auto first = manager->acquire(work);
+        REQUIRE(std::ranges::count(first.notices, outcome) == 1);
+        end_machine(work);
+        manager->report_lost(work, first);
+        const auto second = manager->acquire(work);
+        CHECK(says(second, lost)); // of the machine that `first` had; the other news it has itself
+        const auto is_noted = [&] { return !books->find(key_hash(work))->untold.empty(); };
+        std::this_thread::sleep_for(50ms);
+        CHECK(is_noted());
+        tests::read(first);
+        CHECK(tests::becomes_true([&] { return !is_noted() && !is_kept(); }));
+        CHECK(start()->acquire(work).notices.empty());
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what a call has that nobody reads goes with the next one, though "
+                               "another has made a machine meanwhile")
+    {
+        keep_outcome();
+        const auto manager = start();
+        const auto first = manager->acquire(work);
+        end_machine(work);
+        manager->report_lost(work, first);
+        CHECK(says(manager->acquire(work), lost));
+        manager->report_unread(work, first);
+        const auto third = tests::read(manager->acquire(work));
+        CHECK(std::ranges::count(third.notices, outcome) == 1);
         CHECK(settles(*manager));
         CHECK(start()->acquire(work).notices.empty());
     }
