@@ -114,6 +114,7 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
         log::write(log::Level::info, "home removed: its session had no machine for long enough",
                    {{"session", session}});
     };
+    sessions.choose_folder = make_folder_chooser();
     sessions.save = make_session_saver();
     sessions.on_saved = [](const session::SavedFiles& saved) {
         log::write(log::Level::info, "files saved of a session that has ended",

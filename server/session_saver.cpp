@@ -31,15 +31,26 @@ std::string folder_name(const session::Leaving& leaving)
     return name;
 }
 
+std::unique_ptr<workspace::Store> store_for(const session::Leaving& leaving)
+{
+    if (leaving.id.principal.empty()) {
+        throw Error(ErrorCode::authentication_required,
+                    "the workspace belongs to a principal, and this session has none",
+                    "`berth sessions kill` with --purge --no-save removes the home.");
+    }
+    return workspace::make_directory_store(leaving.what.workspace);
+}
+
 /// Which nobody has put a file into.
-std::string free_folder(workspace::Store& store, const session::Leaving& leaving)
+std::string free_folder(const session::Leaving& leaving)
 {
     constexpr int most = 10'000;
+    const auto store = store_for(leaving);
     const auto base = "/sessions/" + folder_name(leaving);
     for (int i = 1; i < most; ++i) {
         auto folder = i == 1 ? base : base + '-' + std::to_string(i);
         std::size_t total = 0;
-        (void)store.list(leaving.id.principal, folder, 0, total);
+        (void)store->list(leaving.id.principal, folder, 0, total);
         if (total == 0) {
             return folder;
         }
@@ -70,17 +81,11 @@ std::optional<protocol::ExportReply> take(tools::Upload& upload, sandbox::Sandbo
 session::SavedFiles save(sandbox::Sandbox& sandbox, const session::Leaving& leaving,
                          const std::stop_token& stop)
 {
-    if (leaving.id.principal.empty()) {
-        throw Error(ErrorCode::authentication_required,
-                    "the workspace belongs to a principal, and this session has none",
-                    "`berth sessions kill` with --purge --no-save removes the home.");
-    }
-    const auto store = workspace::make_directory_store(leaving.what.workspace);
-    const bool is_first = leaving.folder.empty();
+    const auto store = store_for(leaving);
     session::SavedFiles saved;
-    saved.folder = is_first ? free_folder(*store, leaving) : leaving.folder;
+    saved.folder = leaving.folder;
     const tools::Progress nobody;
-    tools::Upload upload(*store, leaving.id.principal, !is_first, nobody);
+    tools::Upload upload(*store, leaving.id.principal, !leaving.is_first, nobody);
     std::set<std::string> taken; // two patterns may name one file
     const auto target = [&](const protocol::TransferHeader& header) {
         return taken.insert(header.name).second ? std::optional(saved.folder + '/' + header.name)
@@ -97,13 +102,18 @@ session::SavedFiles save(sandbox::Sandbox& sandbox, const session::Leaving& leav
     for (const auto& entry : entries) {
         saved.bytes += entry.size;
     }
-    if (entries.empty() && is_first) {
+    if (entries.empty() && leaving.is_first) {
         saved.folder.clear();
     }
     return saved;
 }
 
 } // namespace
+
+session::ChooseFolder make_folder_chooser()
+{
+    return free_folder;
+}
 
 session::SaveFiles make_session_saver()
 {

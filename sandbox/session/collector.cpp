@@ -12,6 +12,15 @@
 #include <utility>
 
 namespace berth::session {
+namespace {
+
+std::string unnoted_sentence(const std::string& session, const Error& why)
+{
+    return "what became of session " + session + " could not be noted: " + why.what() +
+           (why.hint().empty() ? "" : " (" + why.hint() + ')');
+}
+
+} // namespace
 
 Collector::Collector(const Settings& settings, sandbox::Backend& backend, Registry& registry,
                      MachineKeeper& keeper)
@@ -142,6 +151,9 @@ void Collector::clear_up(const std::string& key, Round& round)
         round.collected.unrestored.push_back(ended.trouble + " (" + ended.remedy + ')');
         round.collected.failed.push_back(round.collected.unrestored.back());
     }
+    if (ended.unnoted) {
+        round.collected.failed.push_back(unnoted_sentence(name_of(key), *ended.unnoted));
+    }
     if (ended.lapses_in) {
         round.collected.silent.push_back(name_of(key));
         round.collected.lapse = std::max(round.collected.lapse, *ended.lapses_in);
@@ -230,6 +242,10 @@ void Collector::save(const Due& due, Round& round)
             settings_.on_saved(*ended.saved);
         }
         collected.saved.push_back(std::move(*ended.saved));
+    }
+    if (ended.trouble.empty() && ended.unnoted) {
+        collected.failed.push_back(unnoted_sentence(due.name, *ended.unnoted));
+        return;
     }
     if (ended.trouble.empty()) {
         remove_home(due.key, round);

@@ -89,6 +89,9 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
     if (!ended.trouble.empty()) {
         throw Error(ErrorCode::backend_error, ended.trouble, ended.remedy);
     }
+    if (ended.unnoted) {
+        throw Error(*ended.unnoted);
+    }
     if (!ended) {
         return std::nullopt;
     }

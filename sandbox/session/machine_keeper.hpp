@@ -379,8 +379,10 @@ class MachineKeeper {
     bool end_late(const std::string& key, Record& record, const Registry::Hold& lock);
     void forget_unless_late(const std::string& key, Record& record, const Registry::Hold& lock);
     void settle_late(const std::string& key);
+    void note(const std::string& key, const Record& record, Ended& result);
+    [[nodiscard]] Leaving begin_saving(const std::string& key, Record& record);
     void end_saving(const std::string& key, Record& record, const sandbox::MachineRecord& made,
-                    const Ended& result, const Registry::Hold& lock);
+                    Ended& result, const Registry::Hold& lock);
     [[nodiscard]] bool is_of_another(const sandbox::MachineRecord& machine);
     [[nodiscard]] bool has_died(const Record& record) const;
     void settle(const std::string& key, Record& record, bool attended, const Registry::Hold& lock);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sandbox/base/deadline.hpp"
+#include "sandbox/base/error.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/key.hpp"
 
@@ -28,7 +29,8 @@ struct SaveOnEnd {
 struct Saving {
     bool due = false;   ///< a machine was made since it was done
     bool begun = false; ///< a machine that is there for it alone is made, or lives
-    std::string folder; ///< of the workspace, where files of this session went; empty: none did yet
+    /// Of the workspace, where files of this session went, or were about to; empty: none did yet.
+    std::string folder;
     std::string trouble; ///< why it was not done at the last attempt
 };
 
@@ -37,7 +39,8 @@ struct Leaving {
     SessionId id;
     std::string key;
     SaveOnEnd what;
-    std::string folder; ///< as in Saving
+    std::string folder;    ///< of the workspace, where they go
+    bool is_first = false; ///< no save of this session has begun there before
 };
 
 /// What was saved.
@@ -49,6 +52,10 @@ struct SavedFiles {
     /// What was named and is no file that can be saved, "name: reason", as far as it is named.
     std::vector<std::string> skipped;
 };
+
+/// The folder of the workspace for a session of which nothing has been saved (`folder` is empty):
+/// it has no files, and is the same until some come. Throws Error. Called by any thread.
+using ChooseFolder = std::function<std::string(const Leaving&)>;
 
 /// Copies them from a sandbox that has nothing but the home; all or none. Throws Error. Called by
 /// any thread.
@@ -81,6 +88,8 @@ struct Ended {
     std::optional<SavedFiles> saved;
     std::string trouble; ///< why it was not done: the home is kept; empty: all is well
     std::string remedy;
+    /// Why the books could not be told of what has been done; nothing where they were.
+    std::optional<Error> unnoted = {};
     /// It is not ended, since nobody knows whether its server is dead, which has not been heard of
     /// lately: in so long it counts as that.
     std::optional<std::chrono::milliseconds> lapses_in = {};

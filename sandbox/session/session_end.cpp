@@ -165,11 +165,13 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     renew_machine_here(key, record);
     if (owed && manner.files == AtEnd::save) {
         save(key, record, manner.stop, lock, result);
-        if (manner.purge && result.trouble.empty()) {
+        // To remove it makes room on a disk that is full, but none in shared books.
+        if (manner.purge && result.trouble.empty() && (!result.unnoted || !registry_.is_shared())) {
             // As above: by the key where the books are elsewhere, which may name another machine.
             destroy(known && !are_books_elsewhere() ? record.machine : any_of(key, record), true,
                     lock);
             forget_unless_late(key, record, lock);
+            result.unnoted.reset();
         }
     }
     return result;
@@ -277,12 +279,29 @@ void MachineKeeper::save_due(const std::string& key, const std::stop_token& stop
     }
 }
 
+/// Of what has been done already: where the books cannot be told of it, whoever asked for it is
+/// told both. Throws Error(busy) where the right to write there has passed on.
+void MachineKeeper::note(const std::string& key, const Record& record, Ended& result)
+{
+    try {
+        registry_.put(key, record);
+        renew_machine_here(key, record);
+        result.unnoted.reset();
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::busy) {
+            throw;
+        }
+        result.unnoted = error;
+    }
+}
+
 /// Under the session's lock, of a record without a machine. What comes of it is in the books.
 /// Throws Error where all is saved, and the machine that it was done in does not end.
 void MachineKeeper::save(const std::string& key, Record& record, const std::stop_token& stop,
                          const Registry::Hold& lock, Ended& result)
 {
     std::optional<sandbox::MachineRecord> made;
+    const auto folder = record.saving.folder;
     try {
         auto saved = save_from_home(key, record, stop, lock, made);
         require_held(lock);
@@ -293,22 +312,23 @@ void MachineKeeper::save(const std::string& key, Record& record, const std::stop
         require_held(lock); // else it is another's to write of
         const auto* known = dynamic_cast<const Error*>(&error);
         record.saving.begun = made.has_value();
-        if (!stop.stop_requested()) { // else nothing is the matter but that this server ends
+        record.saving.folder = folder; // nothing has come into one that was chosen now
+        if (!stop.stop_requested()) {  // else nothing is the matter but that this server ends
             record.saving.trouble = error.what();
         }
         result.trouble = error.what();
         result.remedy = known != nullptr ? known->hint() : std::string();
     }
-    // Before that machine is ended: what is saved is not saved again, whatever becomes of it.
-    registry_.put(key, record);
-    renew_machine_here(key, record);
+    // Before that machine is ended: what is saved is not saved again, whatever becomes of it. On a
+    // disk that is full its end makes room to note both.
+    note(key, record, result);
     if (made) {
         end_saving(key, record, *made, result, lock);
     }
 }
 
 void MachineKeeper::end_saving(const std::string& key, Record& record,
-                               const sandbox::MachineRecord& made, const Ended& result,
+                               const sandbox::MachineRecord& made, Ended& result,
                                const Registry::Hold& lock)
 {
     try {
@@ -325,8 +345,25 @@ void MachineKeeper::end_saving(const std::string& key, Record& record,
                     "`berth sessions gc` ends it.");
     }
     record.saving.begun = false;
+    note(key, record, result);
+}
+
+/// Before anything is saved the books have where to: whoever does it again, since this server was
+/// killed or could not note that it is done, replaces it there.
+Leaving MachineKeeper::begin_saving(const std::string& key, Record& record)
+{
+    Leaving leaving{.id = record.id,
+                    .key = key,
+                    .what = record.made_with->save_on_end,
+                    .folder = record.saving.folder,
+                    .is_first = record.saving.folder.empty()};
+    if (leaving.is_first) {
+        leaving.folder = settings_.choose_folder(leaving);
+    }
+    record.saving.folder = leaving.folder;
+    record.saving.begun = true;
     registry_.put(key, record);
-    renew_machine_here(key, record);
+    return leaving;
 }
 
 /// `made`: the machine that it is done in, which the caller ends.
@@ -335,7 +372,7 @@ SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
                                          std::optional<sandbox::MachineRecord>& made)
 {
     const auto& what = record.made_with->save_on_end;
-    if (!settings_.save) {
+    if (!settings_.save || !settings_.choose_folder) {
         throw Error(ErrorCode::unsupported, "this program saves nothing to a workspace",
                     "End the session with `berth sessions kill`.");
     }
@@ -355,8 +392,7 @@ SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
         // A machine made for it would be an empty one, whose number no book has.
         return {.session = record.id.session, .folder = {}, .files = 0, .bytes = 0, .skipped = {}};
     }
-    record.saving.begun = true;
-    registry_.put(key, record);
+    const auto leaving = begin_saving(key, record);
     // It has nothing but the home: what its session was given says nothing of it.
     auto spec = fresh_spec(key, record.id.session, lock);
     spec.home = backend_.home_of(record.machine);
@@ -369,9 +405,7 @@ SavedFiles MachineKeeper::save_from_home(const std::string& key, Record& record,
     try {
         const TimedStop timed(save_time, stop);
         sandbox::Sandbox sandbox(std::move(machine), spec.token);
-        auto saved = settings_.save(
-            sandbox, {.id = record.id, .key = key, .what = what, .folder = record.saving.folder},
-            timed.token());
+        auto saved = settings_.save(sandbox, leaving, timed.token());
         saved.session = record.id.session;
         return saved;
     } catch (const Error& error) {

@@ -75,7 +75,8 @@ struct Settings : Conditions {
     /// Makes the folder of this host that is mounted where nobody named one, should it have gone:
     /// called before each machine is made. Throws Error. May be empty.
     std::function<void()> make_workspace;
-    /// Does what `save_on_end` of a session that has ended asks for.
+    /// Do what `save_on_end` of a session that has ended asks for. Both, or neither.
+    ChooseFolder choose_folder;
     SaveFiles save;
     /// Clears up the workspace, with each collection that removes old homes. May be empty.
     SweepSaves sweep_saves;

@@ -307,10 +307,9 @@ void save_what_it_leaves(Application& application)
     if (ended.saved) {
         complain(saved_sentence(*ended.saved));
     }
-    if (!ended.trouble.empty()) {
-        complain("what session.save_on_end names could not be saved: " + ended.trouble,
-                 (ended.remedy.empty() ? "" : ended.remedy + '\n') +
-                     "Its home is kept, and `berth sessions gc` tries again.");
+    if (const auto unfinished = unfinished_sentence(ended); !unfinished.empty()) {
+        complain(unfinished, (ended.remedy.empty() ? "" : ended.remedy + '\n') +
+                                 "Its home is kept, and `berth sessions gc` tries again.");
     }
 }
 

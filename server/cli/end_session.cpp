@@ -68,6 +68,13 @@ std::string advice_on_unsaved(const session::Ended& ended, const session::Sessio
                   : "`berth sessions gc` tries again.");
 }
 
+/// What is still to be done where the books could not be told.
+std::string advice_on_unnoted(const Error& unnoted)
+{
+    return (unnoted.hint().empty() ? "" : unnoted.hint() + '\n') +
+           "`berth sessions gc` notes it. What it saves again replaces what is there.";
+}
+
 /// Who has moved the state directory, or not mounted it, must not believe that files are gone. What
 /// is elsewhere goes with its machine.
 bool may_have_home(sandbox::Backend& backend, const std::string& key)
@@ -93,6 +100,15 @@ std::string saved_sentence(const session::SavedFiles& saved)
                            : ""));
 }
 
+std::string unfinished_sentence(const session::Ended& ended)
+{
+    if (!ended.trouble.empty()) {
+        return "what session.save_on_end names could not be saved: " + ended.trouble;
+    }
+    return ended.unnoted ? std::string("that could not be noted: ") + ended.unnoted->what()
+                         : std::string();
+}
+
 json saved_json(const session::SavedFiles& saved)
 {
     json skipped = json::array();
@@ -114,8 +130,8 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
     const auto named = named_by(sessions, asked, key);
     const bool has_home = key && may_have_home(sessions.backend(), *key);
     const auto ended = key ? sessions.kill_listed(*key, purge, files) : session::Ended();
-    // What could not be saved keeps the home.
-    const bool purged = ended && purge && ended.trouble.empty();
+    const auto unfinished = unfinished_sentence(ended);
+    const bool purged = ended && purge && unfinished.empty(); // else the home is kept
     const auto why = ended ? NothingEnded() : why_nothing_ended(sessions, asked, key, unsettled);
     Outcome outcome{.data = boxed({{"session", named.session},
                                    {"principal", named.principal},
@@ -141,12 +157,13 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
                         : has_home ? ", and its home is removed"
                                    : ", and no home of it was found on this host") +
                        (ended.saved ? "; " + saved_sentence(*ended.saved) : "");
-        if (!ended.trouble.empty()) {
-            outcome.complaint =
-                "what session.save_on_end names could not be saved: " + ended.trouble;
-            outcome.remedy = advice_on_unsaved(ended, named, purge);
-            outcome.failure = ErrorCode::backend_error;
-            (*outcome.data)["code"] = to_string(ErrorCode::backend_error);
+        if (!unfinished.empty()) {
+            const bool unsaved = !ended.trouble.empty();
+            outcome.complaint = unfinished;
+            outcome.remedy = unsaved ? advice_on_unsaved(ended, named, purge)
+                                     : advice_on_unnoted(*ended.unnoted);
+            outcome.failure = unsaved ? ErrorCode::backend_error : ended.unnoted->code();
+            (*outcome.data)["code"] = to_string(*outcome.failure);
             (*outcome.data)["reason"] = outcome.complaint;
             (*outcome.data)["remedy"] = outcome.remedy;
         }

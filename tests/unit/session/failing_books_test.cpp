@@ -10,7 +10,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
 using namespace berth;
 using namespace std::chrono_literals;
@@ -37,6 +39,43 @@ struct Fixture : tests::ManagerFixture {
     {
         return std::filesystem::exists(backend->alive(key_hash(work)));
     }
+};
+
+/// One that owes files of its home.
+struct SavingFixture : Fixture {
+    SavingFixture()
+    {
+        settings.save_on_end = {.patterns = {"out"}, .workspace = "/workspace"};
+        settings.choose_folder = [this](const session::Leaving& /*leaving*/) {
+            return "/sessions/work-" + std::to_string(saved.size());
+        };
+        settings.save = [this](sandbox::Sandbox& /*sandbox*/, const session::Leaving& leaving,
+                               const std::stop_token& /*stop*/) {
+            if (during) {
+                during();
+            }
+            saved.push_back(leaving);
+            return session::SavedFiles{
+                .session = {}, .folder = leaving.folder, .files = 1, .bytes = 5, .skipped = {}};
+        };
+        end(); // which was told nothing of it
+        (void)start()->acquire(work);
+    }
+
+    std::vector<session::Leaving> saved;
+    std::function<void()> during; ///< each save
+
+    [[nodiscard]] session::Collected collect() const
+    {
+        return start()->collect_leftovers(Deadline::after(5s), {}, {.old = true, .older_than = {}});
+    }
+
+    [[nodiscard]] bool has_home() const
+    {
+        return std::filesystem::exists(backend->home(key_hash(work)));
+    }
+
+    [[nodiscard]] std::string noted_folder() { return books.find(key_hash(work))->saving.folder; }
 };
 
 } // namespace
@@ -112,5 +151,50 @@ TEST_SUITE("session/failing_books")
         (void)keeper.collect(key_hash(work), session::AtEnd::leave, {});
         CHECK(backend->count("destroy") == 1);
         CHECK(start()->facts(work).state == (backend->noted ? "ended" : "lost"));
+    }
+
+    TEST_CASE_FIXTURE(SavingFixture,
+                      "what is saved and cannot be noted is told, and saved in the same "
+                      "folder again")
+    {
+        const auto end_it = [&](bool purge) {
+            return keeper.end(key_hash(work), {.purge = purge, .deadline = Deadline::after(5s)});
+        };
+        during = [&] {
+            CHECK(noted_folder() == "/sessions/work-0"); // for who is killed now
+            books.before_put = [] { throw Error(ErrorCode::no_space, "the disk is full"); };
+        };
+        SUBCASE("by whoever does it next")
+        {
+            const auto ended = end_it(false);
+            CHECK(ended);
+            REQUIRE(ended.saved);
+            CHECK(ended.saved->folder == "/sessions/work-0");
+            CHECK(ended.trouble.empty());
+            REQUIRE(ended.unnoted);
+            CHECK(ended.unnoted->what() == std::string("the disk is full"));
+            CHECK_FALSE(std::filesystem::exists(backend->alive(key_hash(work))));
+            during = nullptr;
+            CHECK(collect().saved.size() == 1);
+            CHECK(saved.at(1).folder == "/sessions/work-0");
+            CHECK_FALSE(saved.at(1).is_first);
+            CHECK(collect().saved.empty());
+            return;
+        }
+        SUBCASE("but for a purge, which needs no room")
+        {
+            const auto ended = end_it(true);
+            CHECK(ended.saved);
+            CHECK_FALSE(ended.unnoted);
+            CHECK_FALSE(has_home());
+            return;
+        }
+        SUBCASE("unless the end of the machine that did it makes room")
+        {
+            backend->before_end = [&] { books.before_put = nullptr; };
+            CHECK_FALSE(end_it(false).unnoted);
+            CHECK(collect().saved.empty());
+            CHECK(saved.size() == 1);
+        }
     }
 }

@@ -129,9 +129,11 @@ TEST_SUITE("session/redis_manager")
     TEST_CASE_FIXTURE(Fixture, "a home that was saved goes with whatever the key occupies")
     {
         settings.save_on_end = {.patterns = {"out"}, .workspace = "/workspace"};
-        settings.save = [](sandbox::Sandbox&, const session::Leaving&, const std::stop_token&) {
+        settings.choose_folder = [](const session::Leaving&) { return "/sessions/work"; };
+        settings.save = [](sandbox::Sandbox&, const session::Leaving& leaving,
+                           const std::stop_token&) {
             return session::SavedFiles{
-                .session = {}, .folder = "/sessions/work", .files = 1, .bytes = 5, .skipped = {}};
+                .session = {}, .folder = leaving.folder, .files = 1, .bytes = 5, .skipped = {}};
         };
         (void)start()->acquire(work);
         REQUIRE(start()->kill(work, true).saved);

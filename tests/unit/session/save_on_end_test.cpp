@@ -30,6 +30,11 @@ struct Fixture : tests::ManagerFixture {
     Fixture()
     {
         settings.save_on_end = {.patterns = {"out"}, .workspace = "/workspace"};
+        settings.choose_folder = [this](const session::Leaving& leaving) {
+            CHECK(leaving.folder.empty());
+            return "/sessions/work" +
+                   (saved.empty() ? std::string() : '-' + std::to_string(saved.size() + 1));
+        };
         settings.save = [this](sandbox::Sandbox& sandbox, const session::Leaving& leaving,
                                const std::stop_token& /*stop*/) {
             const auto& machine = sandbox.machine().record();
@@ -45,7 +50,7 @@ struct Fixture : tests::ManagerFixture {
                 backend->before_end = [] { throw Error(ErrorCode::backend_error, "it sticks"); };
             }
             return session::SavedFiles{
-                .session = {}, .folder = "/sessions/work", .files = 1, .bytes = 5, .skipped = {}};
+                .session = {}, .folder = leaving.folder, .files = 1, .bytes = 5, .skipped = {}};
         };
         settings.on_unsaved = [this](const std::string& session, const std::string& why) {
             told.push_back(session + ": " + why);
@@ -92,7 +97,8 @@ TEST_SUITE("session/save_on_end")
         REQUIRE(saved.size() == 1);
         CHECK(saved[0].id.principal == "ann");
         CHECK(saved[0].what.patterns == std::vector<std::string>{"out"});
-        CHECK(saved[0].folder.empty());
+        CHECK(saved[0].folder == "/sessions/work");
+        CHECK(saved[0].is_first);
         // The machine that it was done in had nothing of the session's, and is gone.
         CHECK(backend->last_spec.mounts.empty());
         CHECK(backend->last_spec.network == sandbox::Network::none);
@@ -103,6 +109,7 @@ TEST_SUITE("session/save_on_end")
         (void)manager->acquire(work);
         REQUIRE(manager->kill(work, true).saved);
         CHECK(saved.at(1).folder == "/sessions/work"); // where those of the session went before
+        CHECK_FALSE(saved.at(1).is_first);
         CHECK_FALSE(has_home());
         CHECK_FALSE(std::filesystem::exists(folder(work)));
     }
@@ -400,6 +407,14 @@ TEST_SUITE("session/save_on_end")
         CHECK_FALSE(has_home());
     }
 
+    TEST_CASE_FIXTURE(Fixture, "a folder that nothing came into is nobody's")
+    {
+        (void)start()->acquire(work);
+        full = true;
+        CHECK_FALSE(start()->kill(work, false).trouble.empty());
+        CHECK(record()["saving"]["folder"] == "");
+    }
+
     TEST_CASE_FIXTURE(Fixture, "a folder of the workspace is that of one home and one principal")
     {
         const session::SessionId shared{"ann", "work", "a key without the principal"};
@@ -424,7 +439,8 @@ TEST_SUITE("session/save_on_end")
         (void)start()->acquire(next);
         REQUIRE(start()->kill(next, false).saved);
         CHECK(saved.at(1).id.principal == next.principal);
-        CHECK(saved.at(1).folder.empty());
+        CHECK(saved.at(1).folder == "/sessions/work-2");
+        CHECK(saved.at(1).is_first);
     }
 
     TEST_CASE_FIXTURE(Fixture, "a server that died while it saved leaves nothing in the way")

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -35,6 +37,7 @@ int kill(session::SessionManager& sessions, const cli::Asked& asked, bool purge,
 struct Fixture {
     berth::tests::TemporaryDirectory directory;
     bool workspace_is_full = false;
+    std::function<void()> during; ///< each save
     std::shared_ptr<berth::tests::FakeBackend> backend =
         std::make_shared<berth::tests::FakeBackend>(directory / "machines");
     session::SessionManager sessions = make();
@@ -44,12 +47,17 @@ struct Fixture {
         session::Settings settings;
         settings.state_directory = directory / "state";
         settings.save_on_end = {.patterns = {"out"}, .workspace = "/workspace"};
-        settings.save = [this](sandbox::Sandbox&, const session::Leaving&, const std::stop_token&) {
+        settings.choose_folder = [](const session::Leaving&) { return "/sessions/work"; };
+        settings.save = [this](sandbox::Sandbox&, const session::Leaving& leaving,
+                               const std::stop_token&) {
             if (workspace_is_full) {
                 throw Error(ErrorCode::no_space, "the disk is full", "make room");
             }
+            if (during) {
+                during();
+            }
             return session::SavedFiles{.session = {},
-                                       .folder = "/sessions/work",
+                                       .folder = leaving.folder,
                                        .files = 2,
                                        .bytes = 10,
                                        .skipped = {"out/link: symbolic link"}};
@@ -89,6 +97,28 @@ TEST_CASE_FIXTURE(Fixture, "whoever ends a session by its key is told which it w
     const auto none = cli::kill_session(sessions, {{}, "no-such-key"}, false, save);
     CHECK((*none.data)["session"] == "no-such-key");
     CHECK((*none.data)["reason"] == "there is no session \"no-such-key\"");
+}
+
+TEST_CASE_FIXTURE(Fixture, "what was saved is told where the books cannot be told of it")
+{
+    (void)sessions.acquire(work);
+    const auto books = directory / "state/sessions/" + session::key_hash(work);
+    during = [&] {
+        std::filesystem::rename(books, directory / "away");
+        std::ofstream(books) << "no folder";
+    };
+    const auto outcome = cli::kill_session(sessions, {work, "work"}, false, save);
+    CHECK(outcome.text == "session work has ended; 2 files (10 bytes) are in the workspace at "
+                          "/sessions/work; skipped: out/link: symbolic link");
+    CHECK(outcome.complaint.starts_with("that could not be noted: "));
+    CHECK(outcome.failure);
+    const auto& data = *outcome.data;
+    CHECK(data["killed"] == true);
+    CHECK(data["saved"]["folder"] == "/sessions/work");
+    CHECK(data["unsaved"] == "");
+    CHECK(data["reason"] == outcome.complaint);
+    CHECK(data["remedy"].get<std::string>().find("`berth sessions gc` notes it") !=
+          std::string::npos);
 }
 
 TEST_CASE_FIXTURE(Fixture, "what could not be saved is told, and is not purged")
