@@ -210,7 +210,8 @@ std::optional<Error> full_disk(int error, const std::string& what)
     return Error(
         ErrorCode::no_space, what + ": the disk that holds berth's state directory is full",
         "Free some space on it: `berth config` shows its path (state_dir), `berth sessions "
-        "kill KEY --purge` removes a session with its files.");
+        "kill KEY --purge` removes a session with its files, with --no-save also those that "
+        "session.save_on_end has still to save.");
 }
 
 Error write_error(int error, const std::string& what, const std::string& doing,

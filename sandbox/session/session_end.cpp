@@ -161,8 +161,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     if (record.id.session.empty()) {
         take_over(key, record);
     }
-    registry_.put(key, record);
-    renew_machine_here(key, record);
+    note(key, record, result);
     if (owed && manner.files == AtEnd::save) {
         save(key, record, manner.stop, lock, result);
         // To remove it makes room on a disk that is full, but none in shared books.

@@ -16,6 +16,7 @@
 
 using namespace berth;
 using namespace std::chrono_literals;
+using session::AtEnd;
 using session::key_hash;
 using tests::error_of;
 using tests::work;
@@ -113,6 +114,16 @@ TEST_SUITE("session/failing_books")
         CHECK(start()->facts(work).state == "ended");
     }
 
+    TEST_CASE_FIXTURE(Fixture, "an end that cannot be noted is none the less told as one")
+    {
+        fail(ErrorCode::no_space);
+        const auto ended = keeper.end(key_hash(work), {.deadline = Deadline::after(5s)});
+        CHECK(ended);
+        REQUIRE(ended.unnoted);
+        CHECK(ended.unnoted->code() == ErrorCode::no_space);
+        CHECK_FALSE(lives());
+    }
+
     TEST_CASE_FIXTURE(Fixture, "what the guest of one that has ended itself has noted stays where "
                                "it is until it is in the books")
     {
@@ -196,5 +207,26 @@ TEST_SUITE("session/failing_books")
             CHECK(collect().saved.empty());
             CHECK(saved.size() == 1);
         }
+    }
+
+    TEST_CASE_FIXTURE(SavingFixture,
+                      "on a full disk one that owes files ends, and nobody denies it")
+    {
+        books.before_put = [] { throw Error(ErrorCode::no_space, "the disk is full", "give up"); };
+        const auto end_it = [&](AtEnd files) {
+            return keeper.end(key_hash(work),
+                              {.purge = true, .files = files, .deadline = Deadline::after(5s)});
+        };
+        const auto ended = end_it(AtEnd::save);
+        CHECK(ended);
+        CHECK_FALSE(ended.saved);
+        CHECK(ended.trouble == "the disk is full");
+        CHECK(ended.remedy == "give up");
+        CHECK_FALSE(std::filesystem::exists(backend->alive(key_hash(work))));
+        CHECK(has_home());
+        const auto given_up = end_it(AtEnd::give_up);
+        CHECK(given_up);
+        CHECK_FALSE(given_up.unnoted);
+        CHECK_FALSE(has_home());
     }
 }
