@@ -30,6 +30,7 @@ protocol::ExecuteRequest request_for(const std::string& command, const Setup& se
     request.on_exit = protocol::OnExit::kill;
     request.tail_limit = kept_output;
     request.sticky_cwd = false;
+    request.protection = setup.protection;
     return request;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include "sandbox/protocol/messages.hpp"
 #include "sandbox/sandbox.hpp"
 
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -19,6 +21,9 @@ struct Setup {
     std::function<std::map<std::string, std::string>()> variables;
     /// Secrets of which they have a placeholder (Sandbox::placeholders()); may be empty.
     std::function<std::map<std::string, std::string>()> withheld;
+    /// The guest gets to know these files as they are behind each: what the operator has made of
+    /// them is no change by the agent. Absent: none is protected.
+    std::optional<protocol::Protection> protection;
 };
 
 /// Error(busy) for who finds the session being made. `more`: what is advised besides.

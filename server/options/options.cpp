@@ -15,6 +15,7 @@
 #include "server/options/protection_options.hpp"
 #include "server/options/session_name.hpp"
 #include "server/options/values.hpp"
+#include "tools/protection_report.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -180,6 +181,15 @@ std::string pick_template(const Layers& layers, const Given& given)
     auto folder = resolve_template(text, origin);
     MountRoots(layers.raw("allowed_mount_roots")).require(folder, origin, "template");
     return folder;
+}
+
+session::Setup make_setup(const Layers& layers, const tools::Settings& settings)
+{
+    return {.commands = layers.raw("session.setup").items,
+            .timeout = seconds(layers, "session.setup_timeout"),
+            .variables = settings.command_variables,
+            .withheld = settings.withheld_secrets,
+            .protection = tools::protection_of(settings)};
 }
 
 /// Relative to the home, without what says so: "~/out/" is "out". One that means another place is
@@ -426,10 +436,7 @@ Options make_options(const Given& given, const Environment& environment)
     show_limits(options, layers);
     options.workspace = pick_workspace(layers, options.sessions.state_directory);
     add_variables(options, layers, given, environment);
-    options.sessions.setup = {.commands = layers.raw("session.setup").items,
-                              .timeout = seconds(layers, "session.setup_timeout"),
-                              .variables = options.tools.command_variables,
-                              .withheld = options.tools.withheld_secrets};
+    options.sessions.setup = make_setup(layers, options.tools);
     options.sessions.save_on_end.workspace = options.workspace;
     options.dialect = tools::find_dialect(layers.choice("tool_dialect"));
     options.served_tools = layers.raw("tools").items;

@@ -128,6 +128,18 @@ TEST_SUITE("session/machine_setup")
         CHECK(has(machine.refusal(setup), "broken off"));
     }
 
+    TEST_CASE("behind each it is known what the operator has made of protected files")
+    {
+        Machine machine;
+        (void)machine.told({.commands = {"one"}, .variables = {}});
+        CHECK_FALSE(machine.requests.at(0).protection);
+        Setup setup{.commands = {"one"}, .variables = {}};
+        setup.protection.emplace().paths = {"CLAUDE.md"};
+        (void)machine.told(setup);
+        REQUIRE(machine.requests.at(1).protection);
+        CHECK(machine.requests.at(1).protection->paths == setup.protection->paths);
+    }
+
     TEST_CASE("a variable that is not to be had is told as that")
     {
         Machine machine;
