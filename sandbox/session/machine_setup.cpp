@@ -53,6 +53,17 @@ std::string fate_of(const protocol::ExecuteReply& reply, const Setup& setup)
     return "was broken off";
 }
 
+/// `why`: behind the command's beginning.
+Error failed(const std::string& command, const std::string& why)
+{
+    return {ErrorCode::sandbox_unavailable,
+            "the sandbox could not be set up: the command `" +
+                visible_beginning(command, shown_command, "…") + "` of session.setup " + why,
+            "Nothing of this call was done. The operator corrects session.setup, or what the "
+            "command needs; the next call makes a fresh sandbox and runs it again. A home that "
+            "was there before is kept."};
+}
+
 void require_success(const protocol::ExecuteReply& reply, const std::string& command,
                      const Setup& setup)
 {
@@ -66,13 +77,7 @@ void require_success(const protocol::ExecuteReply& reply, const std::string& com
     // The guest's own word on why it stopped it, as that the home has become too large.
     const auto why = reply.notice.empty() ? "" : " (" + visible(reply.notice) + ')';
     throw Error(
-        Error(ErrorCode::sandbox_unavailable,
-              "the sandbox could not be set up: the command `" +
-                  visible_beginning(command, shown_command, "…") + "` of session.setup " +
-                  fate_of(reply, setup) + why + (said.empty() ? ", and printed nothing" : ""),
-              "Nothing of this call was done. The operator corrects session.setup, or what the "
-              "command needs; the next call makes a fresh sandbox and runs it again. A home that "
-              "was there before is kept.")
+        failed(command, fate_of(reply, setup) + why + (said.empty() ? ", and printed nothing" : ""))
             .with_output(said));
 }
 
@@ -89,12 +94,16 @@ protocol::ExecuteReply run(sandbox::Sandbox& sandbox, const protocol::ExecuteReq
         }
         return reply;
     } catch (const Error& error) {
-        if (error.code() != ErrorCode::session_lost) {
+        if (error.code() == ErrorCode::cancelled) {
             throw;
         }
-        throw Error(ErrorCode::sandbox_unavailable,
-                    "the sandbox was ended while it was set up (session.setup)",
-                    "Nothing of the call was done; the next one makes the sandbox anew.");
+        if (error.code() == ErrorCode::session_lost) {
+            throw Error(ErrorCode::sandbox_unavailable,
+                        "the sandbox was ended while it was set up (session.setup)",
+                        "Nothing of the call was done; the next one makes the sandbox anew.");
+        }
+        // Else who called would take it for one about the call's own command.
+        throw failed(request.command, std::string("could not be run: ") + error.what());
     }
 }
 

@@ -32,9 +32,9 @@ struct Setup {
 
 /// Runs them in a machine that nobody else knows yet; blocks until they are done. What one leaves
 /// running is stopped. Returns what the agent is told, empty where there is nothing to run. Throws
-/// Error(sandbox_unavailable) for the first that fails, with its last output: the machine is not
-/// what its operator wants it to be, and must not be used; the same where somebody ended it
-/// meanwhile. Throws Error(cancelled) after a stop request.
+/// Error(sandbox_unavailable) for the first that fails, with its last output, or cannot be run: the
+/// machine is not what its operator wants it to be, and must not be used; the same where somebody
+/// ended it meanwhile. Throws Error(cancelled) after a stop request.
 [[nodiscard]] std::string set_up(sandbox::Sandbox& sandbox, const Setup& setup,
                                  const std::stop_token& stop = {});
 

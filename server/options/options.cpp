@@ -183,9 +183,25 @@ std::string pick_template(const Layers& layers, const Given& given)
     return folder;
 }
 
+/// What no shell is started for would fail each call of each fresh machine.
+std::vector<std::string> commands_of_setup(const RawValue& raw)
+{
+    for (std::size_t i = 0; i < raw.items.size(); ++i) {
+        const auto& command = raw.items[i];
+        const bool is_empty = command.find_first_not_of(" \t\r\n") == std::string::npos;
+        if (is_empty || command.find('\0') != std::string::npos) {
+            throw Error(ErrorCode::invalid_argument,
+                        "session.setup (" + raw.origin + "), entry " + std::to_string(i + 1) +
+                            (is_empty ? ": it is empty" : ": it contains a NUL byte"),
+                        "Each entry is a command of bash.");
+        }
+    }
+    return raw.items;
+}
+
 session::Setup make_setup(const Layers& layers, const tools::Settings& settings)
 {
-    return {.commands = layers.raw("session.setup").items,
+    return {.commands = commands_of_setup(layers.raw("session.setup")),
             .timeout = seconds(layers, "session.setup_timeout"),
             .variables = settings.command_variables,
             .withheld = settings.withheld_secrets,

@@ -140,6 +140,17 @@ TEST_SUITE("session/machine_setup")
         CHECK(machine.requests.at(1).protection->paths == setup.protection->paths);
     }
 
+    TEST_CASE("one that cannot be run is told as the operator's, not as the call's")
+    {
+        Machine machine;
+        machine.reply = [](const ExecuteRequest&) -> ExecuteReply {
+            throw Error(ErrorCode::too_large, "the environment is too large for one command");
+        };
+        const auto said = machine.refusal({.commands = {"make"}, .variables = {}});
+        CHECK(has(said, "`make` of session.setup could not be run: the environment is too large"));
+        CHECK(has(said, "The operator corrects session.setup"));
+    }
+
     TEST_CASE("a variable that is not to be had is told as that")
     {
         Machine machine;

@@ -92,6 +92,19 @@ TEST_CASE("env is names and values")
           std::map<std::string, std::string>{{"A_1", "x=y"}, {"B", ""}});
 }
 
+TEST_CASE("a machine is made ready with commands, not with nothing")
+{
+    Bench bench;
+    for (const char* empty : {"", " \t\n"}) {
+        bench.given.values["session.setup"] = {.items = {"true", empty}, .origin = "flag --x"};
+        CHECK(has(bench.refusal(), "session.setup (flag --x), entry 2: it is empty"));
+    }
+    bench.given.values["session.setup"].items = {std::string("a\0b", 3)};
+    CHECK(has(bench.refusal(), "entry 1: it contains a NUL byte"));
+    bench.given.values["session.setup"].items = {"true"};
+    CHECK(bench.make().sessions.setup.commands == std::vector<std::string>{"true"});
+}
+
 TEST_CASE("what is saved at the end is below the home, and somebody's")
 {
     Bench bench;
