@@ -273,6 +273,18 @@ std::size_t slash_before_pattern(const std::string& absolute, const ExportReques
                 "try the pattern with glob_files first");
 }
 
+/// Whether it is in a folder that matches.
+bool is_below_match(const GlobPattern& pattern, std::string_view name)
+{
+    for (auto slash = name.find('/'); slash != std::string_view::npos;
+         slash = name.find('/', slash + 1)) {
+        if (pattern.matches(name.substr(0, slash))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 ExportReply export_pattern(const std::string& absolute, const ExportRequest& request,
                            const CallContext& context)
 {
@@ -297,8 +309,19 @@ ExportReply export_pattern(const std::string& absolute, const ExportRequest& req
         .wanted = [&](std::string_view name) { return pattern.matches(name); },
         .enters = [&](std::string_view name) { return pattern.may_match_below(name); },
         .all_or_none = request.from_home};
-    ExportReply reply = export_tree(root.fd.get(), root.path, prefix_of(place, request, context),
-                                    request, limits, context);
+    const auto prefix = prefix_of(place, request, context);
+    auto reply = export_tree(root.fd.get(), root.path, prefix, request, limits, context);
+    if (reply.files == 0 && request.from_home) {
+        // What a session leaves goes with its home: where no file matches, folders are meant.
+        const auto is_meant = [&](std::string_view name) {
+            return pattern.matches(name) || is_below_match(pattern, name);
+        };
+        limits.wanted = is_meant;
+        limits.enters = [&pattern, is_meant](std::string_view name) {
+            return is_meant(name) || pattern.may_match_below(name);
+        };
+        reply = export_tree(root.fd.get(), root.path, prefix, request, limits, context);
+    }
     if (reply.files == 0 && reply.skipped.empty()) {
         throw_no_match(absolute);
     }

@@ -59,6 +59,13 @@ class SaveOnEndTest(ParityTest):
         self.assertEqual(self.kill("--purge")["saved"]["files"], 2)
         self.assertEqual(self.saved(), {**wanted, "work/out/a": "two\n"})
 
+    def test_a_pattern_that_matches_folders_alone_means_what_is_in_them(self):
+        self.berth.close()
+        self.serve("rep-*")
+        self.output("mkdir -p rep-1/sub rep-2; echo one > rep-1/sub/x; echo two > rep-2/y")
+        self.assertEqual(self.kill("--purge")["saved"]["files"], 2)
+        self.assertEqual(self.saved(), {"work/rep-1/sub/x": "one\n", "work/rep-2/y": "two\n"})
+
     def test_another_session_of_the_name_has_another_folder(self):
         self.fill("first")
         self.kill("--purge")

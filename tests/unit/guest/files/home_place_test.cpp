@@ -68,6 +68,24 @@ TEST_CASE("no link leads to what is taken from the home alone, and what is no fi
     }
 }
 
+TEST_CASE("a pattern of the home that matches folders alone means what is in them")
+{
+    const Machine machine;
+    fill(machine);
+    ::mkdir((machine.home + "/tree-2").c_str(), 0755);
+    const auto folders = take(machine, "~/tr*");
+    CHECK(folders.files == 2);
+    CHECK(folders.skipped == std::vector<std::string>{"tree-2: empty directory",
+                                                      "tree/link: symbolic link",
+                                                      "tree/pipe: named pipe"});
+    CHECK(take(machine, "~/tree/s*").files == 1);
+    machine.put("tree.txt", "with a file beside them");
+    CHECK(take(machine, "~/tr*").files == 1);
+    // Who asked by a call is told, and can ask again.
+    CHECK(tests::error_of([&] { (void)take(machine, "~/tree/s*", false); }) ==
+          ErrorCode::not_found);
+}
+
 TEST_CASE("of what is taken from the home alone nothing that has content is left out")
 {
     const Machine machine;
