@@ -239,6 +239,7 @@ void SessionManager::Implementation::leave_commands() noexcept
 void SessionManager::Implementation::close() noexcept
 {
     closed_ = true;
+    const std::lock_guard closing(closing_);
     std::vector<std::shared_ptr<Slot>> slots;
     std::jthread collector;
     {

@@ -155,8 +155,11 @@ class SessionManager {
     /// but go on as jobs, as when the server is killed. Those of unnamed ones end with them.
     void leave_commands() noexcept;
 
-    /// Ends the unnamed sessions of this server; acquire() refuses from then on. Idempotent; the
-    /// destructor calls it.
+    /// acquire() refuses from then on. Ends the unnamed sessions of this server and leaves the
+    /// machines of the others: of those to which no connection is kept nobody else sees that, so
+    /// where this was the last client they are put to sleep, or ended, as their session has it. May
+    /// take some seconds. Idempotent: what was let go of is not again, and who calls it while
+    /// another does returns when that one is done. The destructor calls it.
     void close() noexcept;
 
   private:

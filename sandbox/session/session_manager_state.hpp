@@ -122,6 +122,7 @@ class SessionManager::Implementation {
     std::shared_ptr<Parts> parts_;
     KeyFinder key_finder_;
     std::map<SessionId, std::shared_ptr<Slot>> slots_;
+    std::mutex closing_; ///< held by close(), before any other
     std::atomic<bool> closed_{false};
     std::atomic<bool> leaving_{false};
     LateTeller teller_;

@@ -90,7 +90,7 @@ void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept
     auto policy = usual;
     {
         const std::lock_guard lock(mutex);
-        left = sandbox;
+        left = std::exchange(sandbox, nullptr);
         policy = left && record.made_with ? record.made_with->on_disconnect : usual;
     }
     if (left && !left->machine().reach().kept && !left->machine().may_sleep()) {

@@ -1,5 +1,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/wait_bound.hpp"
+#include "sandbox/channel.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/wait_for.hpp"
 #include "tests/unit/becomes_true.hpp"
@@ -9,12 +10,56 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <latch>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
 
 using namespace berth;
 using namespace std::chrono_literals;
 using Fixture = tests::ManagerFixture;
+
+namespace {
+
+/// To which no connection is kept: what a server says to its guest as it leaves is its last word.
+class FarMachine : public tests::FakeMachine {
+  public:
+    FarMachine(sandbox::MachineRecord record, std::function<void()> on_leave)
+        : FakeMachine(std::move(record)), on_leave_(std::move(on_leave))
+    {
+    }
+
+    [[nodiscard]] sandbox::Reach reach() const noexcept override { return {.kept = false}; }
+
+    [[nodiscard]] std::unique_ptr<sandbox::Channel>
+    open_awake(const Deadline& /*deadline*/, std::string_view /*opening*/,
+               const std::string& /*token*/) override
+    {
+        on_leave_();
+        throw sandbox::Unsent(Error(ErrorCode::session_lost, "a fake machine has no guest"));
+    }
+
+  private:
+    std::function<void()> on_leave_;
+};
+
+class FarBackend : public tests::FakeBackend {
+  public:
+    using FakeBackend::FakeBackend;
+
+    std::function<void()> on_leave;
+
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    create(const sandbox::MachineSpec& spec) override
+    {
+        return std::make_unique<FarMachine>(FakeBackend::create(spec)->record(), on_leave);
+    }
+};
+
+} // namespace
 
 TEST_CASE_FIXTURE(Fixture, "a server that ends lets go of all its machines at once")
 {
@@ -32,6 +77,33 @@ TEST_CASE_FIXTURE(Fixture, "a server that ends lets go of all its machines at on
     manager.reset();
     CHECK(together);
     CHECK(backend->count("purge") == machines);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a machine is left once, and who leaves it too waits until it is")
+{
+    auto far = std::make_shared<FarBackend>(directory / "machines");
+    std::atomic<int> left = 0;
+    std::atomic<bool> is_left = false;
+    std::latch leaving(1);
+    far->on_leave = [&] {
+        if (++left == 1) {
+            leaving.count_down();
+            std::this_thread::sleep_for(500ms);
+            is_left = true;
+        }
+    };
+    backend = far;
+    auto manager = start();
+    (void)manager->acquire(tests::work);
+    {
+        const std::jthread first([&] { manager->close(); });
+        leaving.wait();
+        manager->close();
+        CHECK(is_left);
+    }
+    manager->close();
+    manager.reset();
+    CHECK(left == 1);
 }
 
 TEST_CASE_FIXTURE(Fixture, "a server that ends does not wait for the hosts of its machines")
