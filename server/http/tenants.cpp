@@ -1,8 +1,10 @@
 #include "server/http/tenants.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/session/side_by_side.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace berth::server::http {
@@ -119,6 +121,7 @@ Tenants::Clock::time_point Tenants::last_use(const Place& place)
     return place.tenant ? std::max(place.used, place.tenant->last_use()) : place.used;
 }
 
+/// From their places to leaving_.
 std::vector<std::shared_ptr<Tenant>> Tenants::take_idle()
 {
     std::vector<std::shared_ptr<Tenant>> idle;
@@ -127,13 +130,27 @@ std::vector<std::shared_ptr<Tenant>> Tenants::take_idle()
     for (auto each = places_.begin(); each != places_.end();) {
         auto& place = *each->second;
         if (is_free(each->second) && (place.leaves || now - last_use(place) > idle_)) {
-            idle.push_back(std::move(place.tenant));
+            if (place.tenant) {
+                idle.push_back(place.tenant);
+                leaving_.push_back(std::move(place.tenant));
+            }
             each = places_.erase(each);
         } else {
             ++each;
         }
     }
     return idle;
+}
+
+/// Of leaving_, but those that all() has given out: whoever has them may not wait for their end.
+void Tenants::drop_left()
+{
+    std::vector<std::shared_ptr<Tenant>> left; // ends outside of the lock
+    const std::lock_guard lock(mutex_);
+    const auto gone = std::partition(leaving_.begin(), leaving_.end(),
+                                     [](const auto& each) { return each.use_count() > 1; });
+    left.assign(std::make_move_iterator(gone), std::make_move_iterator(leaving_.end()));
+    leaving_.erase(gone, leaving_.end());
 }
 
 /// They are left outside of the lock: that may take as long as their machines.
@@ -143,25 +160,25 @@ void Tenants::sweep(const std::stop_token& stop)
     std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
         stopping_.wait_for(lock, stop, sweep_interval, [] { return false; });
-        for (auto& tenant : take_idle()) {
-            if (tenant) {
-                tenant->application().sessions().close();
-            }
-            tenant.reset();
-        }
+        auto idle = take_idle();
+        session::side_by_side(idle.size(),
+                              [&](std::size_t i) { idle[i]->application().sessions().close(); });
+        idle.clear();
+        drop_left();
     }
 }
 
 std::vector<std::shared_ptr<Tenant>> Tenants::all()
 {
     std::vector<std::shared_ptr<Place>> places;
+    std::vector<std::shared_ptr<Tenant>> found;
     {
         const std::lock_guard lock(mutex_);
+        found = leaving_;
         for (const auto& [key, place] : places_) {
             places.push_back(place);
         }
     }
-    std::vector<std::shared_ptr<Tenant>> found;
     for (const auto& place : places) {
         const std::unique_lock making(place->making, std::try_to_lock); // else it has no call yet
         if (making && place->tenant) {

@@ -79,11 +79,12 @@ class Tenants {
     /// again: with other settings the same session is another one here, and that one beside it.
     void leave(const Caller& caller);
 
-    /// Those that there are.
+    /// Those that there are, and those that are being left: a server that ends sees to these too.
     [[nodiscard]] std::vector<std::shared_ptr<Tenant>> all();
 
     void for_each(const std::function<void(Tenant&)>& visit);
 
+    /// Without those that are being left.
     [[nodiscard]] std::size_t count();
 
   private:
@@ -103,12 +104,14 @@ class Tenants {
     void make_room(const std::string& principal);
     void sweep(const std::stop_token& stop);
     [[nodiscard]] std::vector<std::shared_ptr<Tenant>> take_idle();
+    void drop_left();
 
     const Make make_;
     rpc::WorkerPool& pool_;
     const std::chrono::milliseconds idle_;
-    std::mutex mutex_; ///< guards places_
+    std::mutex mutex_; ///< guards what follows
     std::map<Key, std::shared_ptr<Place>> places_;
+    std::vector<std::shared_ptr<Tenant>> leaving_; ///< no place has them any more
     std::condition_variable_any stopping_;
     std::jthread sweeper_;
 };

@@ -165,6 +165,42 @@ TEST_CASE("a session that nobody calls is left, one that has a request is not")
     CHECK(bench.made == 3);
 }
 
+TEST_CASE("those that nobody calls are left side by side, and a server that ends sees to them too")
+{
+    constexpr std::size_t count = 3;
+    TenantsBench bench;
+    std::atomic<std::size_t> ending{0};
+    std::atomic<bool> released{false};
+    bench.backend->before_end = [&] {
+        ++ending;
+        (void)becomes_true([&] { return released.load(); });
+    };
+    const auto tenants = bench.start();
+    const auto caller = caller_of("alice");
+    for (std::size_t i = 0; i < count; ++i) {
+        auto tenant = tenants->get(caller, std::to_string(i));
+        (void)tenant->application().sessions().acquire({"alice", "", {std::to_string(i)}});
+    }
+    tenants->leave(caller);
+    CHECK(becomes_true([&] { return ending == count; }));
+    CHECK(tenants->count() == 0);
+    CHECK(tenants->all().size() == count);
+    {
+        // What has been begun is done when who ends them too goes on.
+        const auto all = tenants->all();
+        std::jthread release([&] {
+            std::this_thread::sleep_for(300ms);
+            released = true;
+        });
+        for (const auto& tenant : all) {
+            tenant->application().sessions().close();
+        }
+        CHECK(released);
+        CHECK(bench.backend->count("purge") == static_cast<int>(count));
+    }
+    CHECK(becomes_true([&] { return tenants->all().empty(); }));
+}
+
 TEST_CASE("names that a client makes up take no room without end")
 {
     TenantsBench bench;
