@@ -157,6 +157,11 @@ class MachineKeeper {
     [[nodiscard]] bool forget_told(const std::string& key, const Untold& told,
                                    const Deadline& deadline) noexcept;
 
+    /// Has the books tell that of a session's machine that failed to whoever comes next. Nothing
+    /// where they cannot, or have no such session. `deadline`: for the session's lock.
+    void keep_for_next(const std::string& key, const std::vector<std::string>& notices,
+                       const Deadline& deadline) noexcept;
+
     /// Why the machine that a call had is gone, where the books say that it was ended; empty where
     /// they do not, or cannot be asked.
     [[nodiscard]] std::string why_ended(const std::string& key, const Seen& seen) noexcept;

@@ -216,6 +216,20 @@ bool MachineKeeper::forget_told(const std::string& key, const Untold& told,
     }
 }
 
+void MachineKeeper::keep_for_next(const std::string& key, const std::vector<std::string>& notices,
+                                  const Deadline& deadline) noexcept
+{
+    try {
+        if (auto found = lock_existing(key, deadline)) {
+            keep_untold(found->record, notices);
+            registry_.put(key, found->record);
+            renew_machine_here(key, found->record);
+        }
+    } catch (const std::exception&) {
+        return; // as of a server that was killed
+    }
+}
+
 std::string MachineKeeper::why_ended(const std::string& key, const Seen& seen) noexcept
 {
     const auto told = [](Event event) { return std::string(next(State::running, event)->why); };

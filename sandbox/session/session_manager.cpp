@@ -262,6 +262,7 @@ void SessionManager::Implementation::close() noexcept
             answers = answers && !far.expired();
         } else {
             slot.settle_told(parts->keeper, patience);
+            slot.keep_unheard(parts->keeper, patience);
             slot.let_others_tell();
             slot.depart(parts->keeper, parts->settings.on_disconnect);
         }

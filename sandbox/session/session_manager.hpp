@@ -68,7 +68,8 @@ class SessionManager {
     /// as of another server of the session that was killed.
     [[nodiscard]] static Told unseen_since(const Lease& lease) noexcept;
 
-    /// What a lease told, and nobody has heard: the next lease has it.
+    /// What a lease told, and nobody has heard: the next lease has it, and of what is `unheard` the
+    /// next server if there is none before close().
     void tell_again(const SessionId& id, Told told);
 
     /// As Registry::settling().

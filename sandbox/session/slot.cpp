@@ -83,6 +83,18 @@ void Slot::let_others_tell() noexcept
     last = std::exchange(taken, {});
 }
 
+void Slot::keep_unheard(MachineKeeper& keeper, const Deadline& patience)
+{
+    std::vector<std::string> unheard;
+    {
+        const std::lock_guard lock(mutex);
+        unheard = std::exchange(untold.unheard, {});
+    }
+    if (!unheard.empty()) {
+        keeper.keep_for_next(key, unheard, patience);
+    }
+}
+
 void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept
 {
     constexpr std::chrono::seconds lock_time{1};

@@ -71,6 +71,10 @@ struct Slot : std::enable_shared_from_this<Slot> {
     /// At the end of the server: what was taken and not read another may tell from here on.
     void let_others_tell() noexcept;
 
+    /// At the end of the server: what nobody else has the books keep for whoever comes next. Of an
+    /// unnamed session nobody does.
+    void keep_unheard(MachineKeeper& keeper, const Deadline& patience);
+
     /// At the end of the server: its machine is left, by who does not see that for itself, and put
     /// to sleep or ended as the session has it; `usual`: where nobody says how.
     void depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept;

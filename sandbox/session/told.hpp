@@ -14,12 +14,16 @@ namespace berth::session {
 struct Told {
     std::vector<std::string> notices;
     sandbox::Receipts receipts = {};
+    /// Of calls that failed with their machine, and whose results nobody has read: unlike `notices`
+    /// no guest and no book has them yet.
+    std::vector<std::string> unheard = {};
 
     /// Behind what is there already.
     void add(Told later)
     {
         std::move(later.notices.begin(), later.notices.end(), std::back_inserter(notices));
         std::move(later.receipts.begin(), later.receipts.end(), std::back_inserter(receipts));
+        std::move(later.unheard.begin(), later.unheard.end(), std::back_inserter(unheard));
     }
 };
 

@@ -119,9 +119,9 @@ void give(rpc::Call& call, std::string reply, const std::shared_ptr<sandbox::Rec
 {
     const bool sent = call.reply(std::move(reply));
     if (!unheard.empty() && !call.is_cancelled()) {
-        told.notices.push_back(std::move(unheard));
+        told.unheard.push_back(std::move(unheard));
     }
-    if (!sent && !told.notices.empty()) {
+    if (!sent && !(told.notices.empty() && told.unheard.empty())) {
         configuration.untold(std::exchange(told, {}));
     }
     sign(call, sent, receipt, std::move(told), configuration.unread);

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 using namespace berth;
 using namespace std::chrono_literals;
@@ -104,6 +105,30 @@ TEST_CASE_FIXTURE(Fixture, "a machine is left once, and who leaves it too waits 
     manager->close();
     manager.reset();
     CHECK(left == 1);
+}
+
+TEST_CASE_FIXTURE(Fixture, "what nobody else knows of a call that failed outlives its server")
+{
+    const session::Told told{.notices = {"a guest has it"}, .unheard = {"its client went away"}};
+    const auto hears = [](session::SessionManager& server) {
+        const auto lease = server.acquire(tests::work);
+        tests::read(lease);
+        return lease.notices;
+    };
+    using Notices = std::vector<std::string>;
+    {
+        auto manager = start();
+        (void)manager->acquire(tests::work);
+        manager->tell_again(tests::work, told);
+    }
+    CHECK(hears(*start()) == Notices{"its client went away"});
+    // As long as the server is there it tells all of it, and nobody else does.
+    auto manager = start();
+    CHECK(hears(*manager).empty());
+    manager->tell_again(tests::work, told);
+    CHECK(hears(*manager) == Notices{"a guest has it", "its client went away"});
+    manager.reset();
+    CHECK(hears(*start()).empty());
 }
 
 TEST_CASE_FIXTURE(Fixture, "a server that ends does not wait for the hosts of its machines")

@@ -67,6 +67,7 @@ struct Bench {
         configuration.untold = configuration.unread = [this](tools::Told told) {
             const std::lock_guard lock(mutex);
             again = std::move(told.notices);
+            unheard = std::move(told.unheard);
         };
         service = std::make_unique<Service>(std::move(configuration));
     }
@@ -83,8 +84,17 @@ struct Bench {
         return std::exchange(again, {});
     }
 
+    /// The same, of what nobody else has.
+    Notices said_of_failure(const std::shared_ptr<rpc::Sink>& sink)
+    {
+        CHECK(said_again(sink).empty());
+        const std::lock_guard lock(mutex);
+        return std::exchange(unheard, {});
+    }
+
     std::mutex mutex;
     Notices again;
+    Notices unheard;
     rpc::WorkerPool pool{4};
     std::unique_ptr<Service> service;
 };
@@ -101,14 +111,14 @@ TEST_CASE("of a call that ended with its machine it is said with another result,
     };
     const auto lost = std::make_shared<LosingSink>();
     Bench bench(failing(ErrorCode::session_lost));
-    CHECK(bench.said_again(lost) ==
+    CHECK(bench.said_of_failure(lost) ==
           Notices{"the result of a call of bash_exec (`echo one…`) reached nobody, since its "
                   "client went away: the sandbox has ended…"});
-    CHECK(bench.said_again(std::make_shared<test::RecordingSink>()).empty()); // it was read
+    CHECK(bench.said_of_failure(std::make_shared<test::RecordingSink>()).empty()); // it was read
     // Which nobody else has a use for; which its guest says of this command by itself.
     for (const auto code : {ErrorCode::not_found, ErrorCode::backend_error}) {
         Bench other(failing(code));
-        CHECK(other.said_again(lost).empty());
+        CHECK(other.said_of_failure(lost).empty());
     }
 }
 
