@@ -172,9 +172,17 @@ bool HttpSocket::is_gone() const noexcept
 
 void HttpSocket::linger()
 {
+    shut(SHUT_WR);
+    take_rest();
+    if (peer_user()) {
+        wait_for_reader();
+    }
+}
+
+void HttpSocket::take_rest()
+{
     constexpr std::size_t most = std::size_t{4} << 20U;
     const auto deadline = Deadline::after(std::chrono::seconds(1));
-    shut(SHUT_WR);
     std::array<char, 8192> piece{};
     for (std::size_t taken = 0; taken < most;) {
         const auto count = receive(piece.data(), piece.size(), deadline);
@@ -182,6 +190,17 @@ void HttpSocket::linger()
             return;
         }
         taken += static_cast<std::size_t>(count);
+    }
+}
+
+/// Once it is closed here nobody sees any more what the peer reads of it: that would count as
+/// unread, and be told again.
+void HttpSocket::wait_for_reader()
+{
+    const auto deadline = Deadline::after(patience_);
+    for (auto next = unread_.look(); next.count() >= 0 && !is_gone() && !deadline.expired();
+         next = unread_.look()) {
+        (void)wait_for(socket_.get(), POLLRDHUP, Deadline::after(next));
     }
 }
 

@@ -60,6 +60,8 @@ class HttpSocket {
 
     /// Says that nothing more comes and takes what the peer still sends, for a moment: bytes that
     /// nobody reads make the kernel reset the connection, and the answer would be lost on its way.
+    /// On a socket of this host, where something waits for what was written to be read, the peer
+    /// then has as long for that as for a piece of an answer.
     void linger();
 
     /// What is read or written from here on fails, in whatever thread.
@@ -75,6 +77,8 @@ class HttpSocket {
   private:
     [[nodiscard]] ssize_t receive(char* data, std::size_t size, const Deadline& deadline);
     [[nodiscard]] ssize_t read_ahead(const Deadline& deadline);
+    void take_rest();
+    void wait_for_reader();
     void note_reset(int error) noexcept;
     void shut(int sides) noexcept;
 

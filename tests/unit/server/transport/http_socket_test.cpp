@@ -253,6 +253,48 @@ TEST_CASE("a peer that still sends reads the last answer whole")
     CHECK(answer == "the answer");
 }
 
+TEST_CASE(
+    "the last answer on a unix socket counts as read when its peer comes to it late, and once")
+{
+    const auto ends = SocketPair::connected();
+    UniqueFd peer(ends[1]);
+    std::atomic<bool> read{false};
+    std::atomic<bool> lost{false};
+    const auto ending = [&](std::chrono::milliseconds patience) {
+        HttpSocket own{UniqueFd(ends[0]), nullptr, patience};
+        CHECK(own.write("the answer"));
+        CHECK_FALSE(own.unread().when_read([&] { read = true; }, [&] { lost = true; }));
+        own.linger();
+        own.break_off();
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    SUBCASE("it reads")
+    {
+        std::jthread server([&] { ending(30s); });
+        std::this_thread::sleep_for(1500ms);
+        std::array<char, 100> piece{};
+        CHECK(::read(peer.get(), piece.data(), piece.size()) == 10);
+        server.join();
+        CHECK(read);
+        CHECK_FALSE(lost);
+    }
+    SUBCASE("it goes")
+    {
+        std::jthread server([&] { ending(30s); });
+        std::this_thread::sleep_for(1500ms);
+        peer.reset();
+        server.join();
+        CHECK(lost);
+        CHECK(std::chrono::steady_clock::now() - begin < 20s);
+    }
+    SUBCASE("it does neither for as long as it may")
+    {
+        ending(100ms);
+        CHECK(lost);
+        CHECK_FALSE(read);
+    }
+}
+
 TEST_CASE("who is on the other side of a unix socket is known")
 {
     const SocketPair pair;
