@@ -75,6 +75,7 @@ std::unique_ptr<Application> TenantMaker::make(const Caller& caller, const std::
     options.sessions.collects = false; // the server does it for all
     making_.tell_of_sessions(options.sessions, options.workspace);
     making_.composition.check(options);
+    note_backend(options); // the caller was checked when his profile may have had another
     auto backend = backend_of(options);
     making_.required->insist(options, *backend); // a profile has a network of its own
     auto live = std::make_unique<LiveSettings>(given, process_environment(), options,
@@ -91,16 +92,19 @@ Options TenantMaker::options_on(const std::string& backend) const
     return make_options(given, process_environment());
 }
 
+void TenantMaker::note_backend(const Options& options)
+{
+    const std::lock_guard lock(mutex_);
+    if (options.backend != making_.options->backend && !others_.contains(options.backend)) {
+        others_.emplace(options.backend, std::make_shared<const Options>(options));
+    }
+}
+
 void TenantMaker::check(const Caller& caller)
 {
     auto given = given_of(caller, "default");
     given.only_looks = true; // folders are looked for when a session needs them
-    const auto options =
-        std::make_shared<const Options>(make_options(given, process_environment()));
-    if (options->backend != making_.options->backend) {
-        const std::lock_guard lock(mutex_);
-        others_.try_emplace(options->backend, options);
-    }
+    note_backend(make_options(given, process_environment()));
 }
 
 std::set<std::string> TenantMaker::other_backends()

@@ -29,19 +29,21 @@ class TenantMaker {
     /// with a profile that there is not.
     void check(const Caller& caller);
 
-    /// On which sessions of callers that were checked may be, beside the server's own.
+    /// On which sessions of callers may be, beside the server's own: of those that were checked, or
+    /// are made by what the settings file says since.
     [[nodiscard]] std::set<std::string> other_backends();
 
     /// The server's own options, for who only looks, with that backend. Throws
     /// Error(invalid_argument).
     [[nodiscard]] Options options_on(const std::string& backend) const;
 
-    /// One for all who have the same kind, made with what was said for who was checked first: it
+    /// One for all who have the same kind, made with what was said for who had it first: it
     /// has processes and connections of its own.
     [[nodiscard]] std::shared_ptr<sandbox::Backend> backend_of(const Options& options);
 
   private:
     [[nodiscard]] Given server_given() const;
+    void note_backend(const Options& options);
     [[nodiscard]] Given given_of(const Caller& caller, const std::string& session) const;
 
     const Making& making_;

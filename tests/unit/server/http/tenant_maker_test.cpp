@@ -130,4 +130,16 @@ TEST_SUITE("server/http/tenant_maker")
         (void)bench.maker.backend_of(bench.maker.options_on("e2b")); // for who clears up
         CHECK(lease == 10min);
     }
+
+    TEST_CASE("a backend that a profile has since the server was started is seen to")
+    {
+        MakerBench bench("[profiles.far]\nread.limit = 5\n");
+        auto caller = caller_of("bob");
+        caller.settings["profile"] = "far";
+        bench.maker.check(caller);
+        CHECK(bench.maker.other_backends().empty());
+        bench.change("[profiles.far]\nbackend = \"e2b\"\n");
+        (void)bench.make_one(caller);
+        CHECK(bench.maker.other_backends() == std::set<std::string>{"e2b"});
+    }
 }
