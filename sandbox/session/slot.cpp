@@ -102,7 +102,9 @@ void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept
     auto policy = usual;
     {
         const std::lock_guard lock(mutex);
-        left = std::exchange(sandbox, nullptr);
+        if (sandbox != departed) { // else it was left
+            left = departed = sandbox;
+        }
         policy = left && record.made_with ? record.made_with->on_disconnect : usual;
     }
     if (left && !left->machine().reach().kept && !left->machine().may_sleep()) {

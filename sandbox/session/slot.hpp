@@ -35,6 +35,9 @@ struct Slot : std::enable_shared_from_this<Slot> {
     /// A machine that a call took for lost, until the next one is there: it may be the same, and
     /// must not think meanwhile that its last client has left.
     std::shared_ptr<sandbox::Sandbox> reported;
+    /// The `sandbox` that depart() has left. It stays there: a call of it that outlives the server
+    /// notes its end.
+    std::shared_ptr<sandbox::Sandbox> departed;
     std::uint64_t version = 0;           ///< of the settings by which `sandbox` is as it should be
     std::uint64_t tried = 0;             ///< of those that it was to be changed to last
     BootClock::time_point change_from{}; ///< it is not tried before
