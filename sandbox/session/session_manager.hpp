@@ -29,8 +29,9 @@ struct Lease : Told {
 /// No machine is made before acquire(). Creation, replacement and destruction of one key are
 /// serialised by the registry's lock, between threads, processes and, with a shared registry,
 /// hosts; a call on a session in use takes no such lock and goes on without a registry, which it
-/// asks at most every 30 s, for what another server may have changed or was about to tell; it looks
-/// at the sources of mounts.
+/// asks at most every 30 s for what another server may have changed, and each second whether one
+/// that was about to tell something still is: where nobody answers, after ten times as long as that
+/// took. It looks at the sources of mounts.
 class SessionManager {
   public:
     SessionManager(Settings settings, std::shared_ptr<sandbox::Backend> backend);

@@ -90,10 +90,7 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
         if (touch) {
             slot->touched = now;
         }
-        asks = touch || (slot->others_tell && now - slot->asked >= ask_interval);
-        if (asks) {
-            slot->asked = now;
-        }
+        asks = slot->is_to_ask();
     }
     lease.sandbox = Use::sandbox_of(std::make_shared<Use>(slot, registry_, std::move(sandbox)));
     if (touch) {
@@ -132,17 +129,21 @@ void SessionManager::Implementation::take_untold(const std::shared_ptr<Slot>& sl
     Untold taken;
     {
         const std::lock_guard lock(slot->mutex);
-        if (!slot->others_tell) {
+        if (!slot->is_to_ask()) { // another call has asked meanwhile
             return;
         }
         taken = slot->taken;
     }
     Told told;
     bool others_tell = false;
+    const auto begun = BootClock::now();
     auto untold = parts->keeper.take_untold(slot->key, taken, told, others_tell);
     {
         const std::lock_guard lock(slot->mutex);
+        const auto now = BootClock::now();
         slot->others_tell = others_tell;
+        slot->ask_from =
+            now + std::max<BootClock::duration>(ask_interval, Slot::rest * (now - begun));
         if (!untold) {
             return;
         }

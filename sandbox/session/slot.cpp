@@ -55,8 +55,6 @@ void Slot::settle_told(MachineKeeper& keeper)
 
 void Slot::settle_told(MachineKeeper& keeper, const Deadline& patience)
 {
-    // Times as long as a try in vain took: where the books do not answer, calls go on all the same.
-    constexpr int rest = 10;
     Untold read;
     {
         const std::lock_guard lock(mutex);

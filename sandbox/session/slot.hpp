@@ -22,6 +22,10 @@ namespace berth::session {
 
 /// What this server knows of one session.
 struct Slot : std::enable_shared_from_this<Slot> {
+    /// Where the books do not answer calls go on all the same: what a call tried there in vain none
+    /// tries again for so many times as long as that took.
+    static constexpr int rest = 10;
+
     SessionId id; ///< an unnamed one has its random name
     std::string key;
     bool unnamed = false;
@@ -51,7 +55,7 @@ struct Slot : std::enable_shared_from_this<Slot> {
     Untold taken;             ///< from the books, which keep it until it was read; another is put
                               ///< here under `making` too
     bool others_tell = false; ///< what they keep, and may die before they have
-    BootClock::time_point asked{};        ///< whether they still do
+    BootClock::time_point ask_from{};     ///< calls do not ask before whether they still do
     BootClock::time_point settled_from{}; ///< calls do not try before
     /// A call was given up while its guest did not answer, or a result reached nobody: until then
     /// each lease asks for what nobody has seen, also a guest that does not say that there is any.
@@ -94,6 +98,9 @@ struct Slot : std::enable_shared_from_this<Slot> {
         return sandbox && version < present &&
                (tried < present || (tried == present && BootClock::now() >= change_from));
     }
+
+    /// Under `mutex`: another server was about to tell something, and may not be any more.
+    [[nodiscard]] bool is_to_ask() const { return others_tell && BootClock::now() >= ask_from; }
 
     /// Under `mutex`: `record`, of a machine that was just obtained.
     void remember(Record obtained);

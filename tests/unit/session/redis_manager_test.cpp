@@ -7,6 +7,7 @@
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/error_of.hpp"
 #include "tests/unit/session/redis_fixture.hpp"
+#include "tests/unit/suspension.hpp"
 
 #include <doctest/doctest.h>
 
@@ -104,6 +105,34 @@ TEST_SUITE("session/redis_manager")
         CHECK_FALSE(refusal_of([&] { (void)manager->list(); }).empty());
         CHECK(backend->count("create") == 1);
         CHECK(backend->count("destroy") == destroyed);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "a call that waited in vain to ask whether another server still "
+                               "tells something is the only one for a while")
+    {
+        (void)start()->acquire(work);
+        end_machine(work);
+        auto teller = start();
+        (void)teller->acquire(work);
+        const auto manager = start();
+        REQUIRE(manager->acquire(work).notices.empty());
+        teller.reset(); // and has not told it
+        (void)redis.say({"CLIENT", "PAUSE", "6000"});
+        const auto has_waited = [&] {
+            const auto begun = std::chrono::steady_clock::now();
+            CHECK(manager->acquire(work).notices.empty());
+            return std::chrono::steady_clock::now() - begun > 500ms;
+        };
+        REQUIRE(becomes_true(has_waited));
+        {
+            const tests::Suspension later(4s);
+            CHECK_FALSE(has_waited());
+        }
+        CHECK(becomes_true([&] { // Redis is back
+            return refusal_of([&] { (void)manager->list(); }).empty();
+        }));
+        const tests::Suspension later(25s);
+        CHECK(says(manager->acquire(work), "the sandbox was lost"));
     }
 
     TEST_CASE_FIXTURE(Fixture,
