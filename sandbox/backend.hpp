@@ -147,6 +147,8 @@ struct MachineRecord {
     /// Of a machine that was made a moment ago: its home was made with it, so nothing is lost by
     /// purging it. Not written to the books.
     bool made_home = false;
+
+    friend bool operator==(const MachineRecord&, const MachineRecord&) = default;
 };
 
 /// What confines a machine, as found when it was made; shown by session_info and doctor.

@@ -64,6 +64,8 @@ struct Record {
     /// Of the same: what that host has noted beside the home when a machine was last wanted. Where
     /// it has noted another the record is an old one, of books that came back as they once were.
     std::string mark;
+
+    friend bool operator==(const Record&, const Record&) = default;
 };
 
 /// Its home is kept, and nothing else.

@@ -32,6 +32,8 @@ struct Saving {
     /// Of the workspace, where files of this session went, or were about to; empty: none did yet.
     std::string folder;
     std::string trouble; ///< why it was not done at the last attempt
+
+    friend bool operator==(const Saving&, const Saving&) = default;
 };
 
 /// Whose files are to be saved.

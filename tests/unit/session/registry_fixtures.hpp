@@ -21,7 +21,40 @@ inline std::string key_of(const std::string& session)
     return session::key_hash({"ann", session, {}});
 }
 
-/// One in which each member differs from its default.
+/// In which each differs from its default.
+inline session::Conditions full_conditions()
+{
+    session::Conditions made;
+    made.template_name = "base";
+    made.mounts = {{.source = "/a", .target = "/b", .writable = true}};
+    made.network = sandbox::Network::filtered;
+    made.outbound = {.allow = {"10.0.0.0/8"}, .deny = {"0.0.0.0/0"}};
+    made.filter = {.allow = {"example.org"},
+                   .deny = {"a.example.org"},
+                   .inner = {"192.168.0.0/16"},
+                   .secrets = {"KEY=https://example.org"},
+                   .intercept = true,
+                   .max_sent = 5};
+    made.limits = {.memory = 1,
+                   .pids = 2,
+                   .cpus = 0.5,
+                   .nofile = 3,
+                   .calls = 4,
+                   .jobs = 5,
+                   .spill_stream = 6,
+                   .spill_session = 7,
+                   .quota = 8};
+    made.path_policy = "home";
+    made.ttl = std::chrono::seconds(77);
+    made.home_retention = std::chrono::seconds(78);
+    made.own_retention = true;
+    made.idle_pause = std::chrono::milliseconds(79);
+    made.on_disconnect = protocol::OnDisconnect::kill;
+    made.save_on_end = {.patterns = {"*.txt"}, .workspace = "/w"};
+    return made;
+}
+
+/// One in which each member that the books keep differs from its default.
 inline session::Record full_record()
 {
     session::Record record;
@@ -33,20 +66,26 @@ inline session::Record full_record()
     record.machine.id = "fake-1";
     record.machine.generation = "0123";
     record.machine.data = {{"home", "/h"}, {"pid", "12"}};
+    record.machine.home = {{"box", "i1"}};
     record.token = std::string("secret \0 bytes \xff", 15);
-    record.made_with.emplace();
-    record.made_with->ttl = std::chrono::seconds(77);
-    record.made_with->own_retention = true;
+    record.made_with = full_conditions();
     record.created = std::chrono::system_clock::from_time_t(1'700'000'000);
     record.last_used = std::chrono::system_clock::from_time_t(1'700'000'100);
     record.used = HostTime{boot_id(), std::chrono::seconds(1), std::chrono::seconds(1'700'000'100)};
     record.found_home = true;
+    record.saving = {.due = true, .begun = true, .folder = "saved", .trouble = "no room"};
+    record.news = "the sandbox was lost";
+    record.untold = {"what ended", "what was stopped"};
+    record.past = {{"an earlier one", "it was ended on request"}};
+    record.late = {{"one that may come", std::chrono::system_clock::from_time_t(1'700'000'200)}};
     record.ending = true;
+    record.kept = session::KeptTime{.seen = *record.used, .counted = std::chrono::seconds(9)};
+    record.adopting = key_of("other");
+    record.network_unsure = true;
     record.epoch = 3;
     record.owner = "pid 1";
     record.place = {.host_id = "id", .host = "here", .state_directory = "/state"};
     record.mark = "a mark";
-    record.past = {{"an earlier one", "it was ended on request"}};
     return record;
 }
 
