@@ -21,6 +21,7 @@ constexpr std::chrono::minutes late_time{5};
 /// Of one session; of more the oldest are over, or somebody kills servers in a row.
 constexpr std::size_t most_late = 16;
 
+/// In the books, which are told by it: as Transition::why.
 constexpr const char* waits_why = "it was removed while its sandbox was being made: one that still "
                                   "comes is ended, then this goes";
 

@@ -32,7 +32,10 @@ enum class Event : unsigned char {
 
 struct Transition {
     State to = State::absent;
-    std::string_view why; ///< for people: completes "the session is <state>: ..."
+    /// For people: completes "the session is <state>: ...". It stands in the books, and some are
+    /// told by it (of a restart of the host, of a creation that came to nothing): one that is put
+    /// otherwise is not known in the records of other releases.
+    std::string_view why;
 };
 
 /// The whole lifecycle, without a backend or a clock: what follows, or nothing where the event

@@ -24,7 +24,7 @@ struct Record {
     SessionId id;
     bool unnamed = false; ///< ends with the server that made it
     State state = State::absent;
-    std::string why;                ///< of the state
+    std::string why;                ///< of the state; compared with what other releases wrote
     sandbox::MachineRecord machine; ///< of the present machine, or of the last one
     std::string token;              ///< the guest's secret; never in a log, never in the JSON
     /// Of the present machine, or of the last one; nothing where that is not known.

@@ -25,6 +25,10 @@ constexpr std::size_t shown = 80;
 /// Of each stream, in bytes.
 constexpr std::uint64_t last_output = 1500;
 
+// These are a format: notices stand in the books (Record::untold), where a later release finds them
+// of earlier ones, and tells by these words of which outcomes they are, and of how many. One that
+// is put otherwise is to be found in its old form too.
+
 // Before how it ended.
 constexpr std::string_view left_to_run = "), which was left to run, nobody has been told the end: ";
 constexpr std::string_view not_read = ") printed has not been read: ";

@@ -53,7 +53,8 @@ struct Expected {
     std::string_view why;
 };
 
-/// All that can happen; nothing else can.
+/// All that can happen; nothing else can. The texts stand in the books, and records of other
+/// releases are told by some of them.
 constexpr std::array expected{
     Expected{State::absent, Event::create, State::creating, "its first call needs a machine"},
 

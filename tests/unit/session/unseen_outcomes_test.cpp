@@ -344,6 +344,54 @@ TEST_CASE("the same command, ended in the same way on two machines, is two outco
     CHECK(record.untold.size() == 2);
 }
 
+namespace {
+
+/// As releases before have them in their books: nothing of this may change.
+std::vector<std::string> as_in_the_books()
+{
+    return {
+        "of job-1 (`make`), which was left to run, nobody has been told the end: it ended with "
+        "exit 0",
+        "what job-2 (`make`) printed has not been read: it ended with exit 0",
+        "the result of job-3 (`make`) reached nobody, since its server or its client went away or "
+        "gave it up: it ended with exit 0",
+        "nor did the results of 2 earlier commands reach anybody; what they printed is gone with "
+        "the sandbox; what 4 more of those printed was not read, and is gone",
+        "the results of 8 commands before those reached nobody either, and the sandbox remembers "
+        "them no longer: what they did can be seen in the files alone",
+        "what 16 more of those printed was not read, and is gone",
+        "of commands on earlier machines more was to be told than the books keep; left out: 32"};
+}
+
+} // namespace
+
+TEST_CASE("notices in the books of earlier releases are known for what they tell of")
+{
+    const auto kept = as_in_the_books();
+    CHECK(berth::session::notice_of_earlier(kept) ==
+          "of commands on earlier machines more was to be told than the books keep; left out: " +
+              std::to_string(1 + 1 + 1 + 2 + 8 + 16 + 32));
+    InfoReply info;
+    for (const auto* job : {"job-1", "job-2", "job-3"}) {
+        info.ended.push_back(entry(job, "make"));
+        info.ended.back().exit_code = 0;
+        info.ended.back().order = info.ended.size();
+    }
+    info.ended[0].expected = true;
+    info.ended[1].unseen = false;
+    info.ended[1].unread = true;
+    auto written = berth::session::last_notices(info, berth::session::LastOf::or_unread).told;
+    std::ranges::sort(written);
+    auto same = std::vector(kept.begin(), kept.begin() + 3);
+    std::ranges::sort(same);
+    CHECK(written == same);
+    auto left = kept;
+    berth::session::drop_of_same_jobs(left, written);
+    CHECK(left == std::vector(kept.begin() + 3, kept.end()));
+    info.forgotten_unseen = 8;
+    CHECK(unseen_notices(info).back() == kept[4]);
+}
+
 TEST_CASE("what a command printed that had secrets is in no book")
 {
     berth::protocol::JobOutputReply printed;
