@@ -3,7 +3,7 @@
 #include "sandbox/backend.hpp"
 #include "sandbox/sandbox.hpp"
 #include "sandbox/session/adoption.hpp"
-#include "sandbox/session/collector.hpp"
+#include "sandbox/session/collected.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/session_facts.hpp"
 #include "sandbox/session/settings.hpp"

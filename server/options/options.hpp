@@ -1,6 +1,7 @@
 #pragma once
 
-#include "sandbox/session/session_manager.hpp"
+#include "sandbox/session/key.hpp"
+#include "sandbox/session/settings.hpp"
 #include "server/options/layers.hpp"
 #include "server/options/secret_memory.hpp"
 #include "server/options/session_key.hpp"

@@ -3,6 +3,7 @@
 #include "sandbox/session/host_folders.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/session_manager.hpp"
+#include "sandbox/session/unseen_outcomes.hpp"
 #include "sandbox/session/untold.hpp"
 #include "tests/unit/becomes_true.hpp"
 #include "tests/unit/session/manager_fixture.hpp"
