@@ -11,7 +11,9 @@ namespace {
 /// Most commands have ended by then, and the count that their result makes is enough.
 constexpr std::chrono::milliseconds first_look{50};
 
-/// Glances between two counts: what the kernel tells that commands have written costs little.
+/// Glances between two counts: what the kernel tells that commands have written costs little. Each
+/// may bring the next count, so in a large home they are as far apart as counting it takes: closer
+/// ones could have it counted all the time, for commands that write elsewhere.
 constexpr int glances = 10;
 
 /// With none at all a command could not write to /tmp either what it takes to make room: a list of

@@ -34,7 +34,8 @@ class QuotaWatch {
     };
 
     /// Between two counts, at least; also ten times as long as the last one took, so that counting
-    /// takes a tenth of a processor at most. Twice as long each time nothing has changed.
+    /// takes a tenth of a processor at most. Twice as long each time nothing has changed. Sooner,
+    /// after a tenth of that, where commands have written more than there may be room for.
     static constexpr std::chrono::milliseconds step{250};
     static constexpr std::chrono::milliseconds longest_step{2000};
 
