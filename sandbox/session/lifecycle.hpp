@@ -38,9 +38,13 @@ struct Transition {
     std::string_view why;
 };
 
-/// The whole lifecycle, without a backend or a clock: what follows, or nothing where the event
-/// cannot happen in that state. A creation that fails is no event: it is rolled back to the state
-/// before it, so that what the agent must be told is not forgotten.
+/// The lifecycle, without a backend or a clock: what follows, or nothing where the event cannot
+/// happen in that state. A creation that fails is no event: it is rolled back to the state before
+/// it, so that what the agent must be told is not forgotten. Nor is it one that a record comes to
+/// be anew, in the state that it is found to be in: of a home that no record knew
+/// (machine_collection.cpp) or that another session had (machine_adoption.cpp), of machines that
+/// may still come of a session that is gone (late_machines.cpp), and in the place of one that a
+/// power loss emptied (file_registry.cpp) or that is damaged (session_end.cpp).
 [[nodiscard]] std::optional<Transition> next(State state, Event event) noexcept;
 
 /// What the agent is told when it gets a fresh machine after one that was `before`, for the reason

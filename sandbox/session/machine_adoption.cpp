@@ -391,7 +391,6 @@ Record MachineKeeper::record_of_adopted(const std::string& from, const std::opti
         record = *found;
         record.saving.folder = found->id.principal == to.principal ? found->saving.folder : "";
     } else {
-        record.state = State::absent;
         record.created = std::chrono::system_clock::now();
         record.epoch = 1;
         record.kept = kept_from_now();

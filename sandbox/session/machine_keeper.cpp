@@ -23,6 +23,9 @@ constexpr const char* replaced_notice =
 constexpr const char* deleted_notice =
     "the session was deleted with its files, or its home was given to another session; a fresh one "
     "is in use";
+/// The same of one without a name.
+constexpr const char* taken_notice = "the session was ended by somebody else, who deleted its "
+                                     "files or gave them to another session; a fresh one is in use";
 constexpr const char* vanished_notice = "the sandbox is not there any more, nor are the files that "
                                         "were in it; a fresh one is in use";
 constexpr const char* forgotten_notice =
@@ -35,9 +38,6 @@ constexpr const char* unrecorded_notice =
 constexpr const char* unfound_notice =
     "the books of the sessions have lost which sandbox this session had; a fresh one is in use, "
     "without its files, and whoever runs this server may still find it";
-/// The same of one without a name.
-constexpr const char* taken_notice = "the session was ended by somebody else, who deleted its "
-                                     "files or gave them to another session; a fresh one is in use";
 
 /// Its machine was being made when the server that made it died, and was never there for anybody:
 /// what is to be told is of the one before.

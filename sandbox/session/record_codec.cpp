@@ -134,6 +134,15 @@ json encode_machine(const sandbox::MachineRecord& machine)
     return text;
 }
 
+void decode_machine(const json& value, sandbox::MachineRecord& machine)
+{
+    value.at("backend").get_to(machine.backend);
+    value.at("id").get_to(machine.id);
+    value.at("generation").get_to(machine.generation);
+    value.at("data").get_to(machine.data);
+    machine.home = value.value("home", machine.home);
+}
+
 json encode_kept(const KeptTime& kept)
 {
     return {{"boot", kept.seen.boot},
@@ -209,6 +218,28 @@ void add_told(json& text, const Record& record)
     }
 }
 
+/// The same of what is in the books.
+void take_told(const json& value, Record& record)
+{
+    record.news = value.value("news", "");
+    record.untold = value.value("untold", std::vector<std::string>());
+    for (const auto& earlier : value.value("past", json::array())) {
+        record.past.emplace_back(earlier.at("generation").get<std::string>(),
+                                 earlier.at("why").get<std::string>());
+    }
+}
+
+/// Throws std::runtime_error for one that is none.
+std::string decode_adopting(const json& value)
+{
+    std::string adopting = value.value("adopting", "");
+    if (!adopting.empty() && !is_key(adopting)) {
+        // What another session had is removed with it: from shared books "../.." would lead out.
+        throw std::runtime_error("it is damaged: what it adopts is no session");
+    }
+    return adopting;
+}
+
 } // namespace
 
 std::string encode(const Record& record)
@@ -270,12 +301,7 @@ try {
     value.at("session").get_to(record.id.session);
     value.at("unnamed").get_to(record.unnamed);
     value.at("why").get_to(record.why);
-    const auto& machine = value.at("machine");
-    machine.at("backend").get_to(record.machine.backend);
-    machine.at("id").get_to(record.machine.id);
-    machine.at("generation").get_to(record.machine.generation);
-    machine.at("data").get_to(record.machine.data);
-    record.machine.home = machine.value("home", record.machine.home);
+    decode_machine(value.at("machine"), record.machine);
     if (const auto made = value.find("made_with"); made != value.end()) {
         record.made_with = decode_conditions(*made);
     }
@@ -288,23 +314,14 @@ try {
     record.found_home = value.value("found_home", false);
     record.ending = value.value("ending", false);
     record.network_unsure = value.value("network_unsure", false);
-    record.news = value.value("news", "");
-    record.untold = value.value("untold", std::vector<std::string>());
-    for (const auto& earlier : value.value("past", json::array())) {
-        record.past.emplace_back(earlier.at("generation").get<std::string>(),
-                                 earlier.at("why").get<std::string>());
-    }
+    take_told(value, record);
     for (const auto& late : value.value("late", json::array())) {
         // A time that is none is over.
         record.late.emplace_back(
             late.at("generation").get<std::string>(),
             parse_rfc3339(late.at("since").get<std::string>()).value_or(Record().created));
     }
-    record.adopting = value.value("adopting", "");
-    if (!record.adopting.empty() && !is_key(record.adopting)) {
-        // What another session had is removed with it: from shared books "../.." would lead out.
-        throw std::runtime_error("it is damaged: what it adopts is no session");
-    }
+    record.adopting = decode_adopting(value);
     if (const auto saving = value.find("saving"); saving != value.end()) {
         record.saving = decode_saving(*saving);
     }

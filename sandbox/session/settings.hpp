@@ -86,10 +86,12 @@ struct Settings : Conditions {
     std::function<void(const std::string& session, const std::string& why)> on_unsaved;
 };
 
-/// `running`, with what of `later` holds for a server that runs: the conditions, what machines are
-/// set up with, how many sessions there may be. Where its state and its books are stays, and who is
-/// told. What was asked for once is so still, where it went back to a default too: that is what
-/// living machines are to have.
+/// `running`, with what of `later` holds for a server that runs: the conditions, what its machines
+/// may write and are set up with, how many sessions there may be, how long homes are kept that have
+/// no retention of their own, how the folder is made that is mounted where nobody named one. Where
+/// its state and its books are stays, which workspace files are saved to, and who is told. What was
+/// asked for once is so still, where it went back to a default too, and so is `told_retention`:
+/// that is what living machines and homes are to have.
 [[nodiscard]] Settings with_later(Settings running, const Settings& later);
 
 /// Whether with_later() of `running` is as that was.

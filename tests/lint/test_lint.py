@@ -56,6 +56,8 @@ class SizesTest(unittest.TestCase):
         self.assertEqual(list(sizes.long_functions("a", self.body(50))), [])
         self.assertEqual(len(list(sizes.long_functions("a", self.body(51)))), 1)
         self.assertEqual(len(list(sizes.long_functions("a", self.body(51, "    ")))), 1)
+        whole_try = self.body(51).replace("{", "try {", 1).replace("}", "} catch (...) {\n}", 1)
+        self.assertEqual(len(list(sizes.long_functions("a", whole_try))), 1)
         self.assertEqual(list(sizes.long_functions("a", "namespace {\n" + "\n" * 99 + "}\n")), [])
 
 
