@@ -5,9 +5,9 @@
 #include "sandbox/base/wait_bound.hpp"
 #include "sandbox/base/wall_time.hpp"
 #include "sandbox/sandbox.hpp"
-#include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/machine_reach.hpp"
 #include "sandbox/session/record_state.hpp"
+#include "sandbox/session/retention.hpp"
 #include "sandbox/session/side_by_side.hpp"
 
 #include <algorithm>

@@ -1,10 +1,8 @@
 #include "sandbox/session/home_keeper.hpp"
 
 #include "sandbox/base/deadline.hpp"
-#include "sandbox/base/host_time.hpp"
-
-#include <algorithm>
-#include <utility>
+#include "sandbox/base/error.hpp"
+#include "sandbox/session/retention.hpp"
 
 namespace berth::session {
 namespace {
@@ -15,51 +13,7 @@ using std::chrono::seconds;
 /// wall clock is believed.
 constexpr seconds count_interval = std::chrono::hours(1);
 
-/// Of the time that the wall clock says has passed across a restart: a wrong one makes nothing
-/// older than by an eighth of what it is kept for.
-seconds most_across_restart(const Settings& settings, const Record& record)
-{
-    const auto retention = retention_of(settings, record);
-    return retention ? *retention / 8 : seconds(0);
-}
-
-std::optional<seconds> age_of(const Settings& settings, const Record& record, const HostTime& now)
-{
-    return record.kept
-               ? std::optional(
-                     count_until(*record.kept, now, most_across_restart(settings, record)).counted)
-               : std::nullopt;
-}
-
 } // namespace
-
-std::optional<seconds> retention_of(const Settings& settings, const Record& record)
-{
-    // A record that a power loss emptied does not say what was promised for its home.
-    const auto promised = record.made_with ? record.made_with->home_retention : seconds(0);
-    const bool is_own = record.made_with && record.made_with->own_retention;
-    const auto retention = is_own ? promised : settings.told_retention.value_or(promised);
-    return retention == seconds(0) ? std::nullopt : std::optional(retention);
-}
-
-std::optional<std::chrono::system_clock::time_point> kept_until(const Settings& settings,
-                                                                const Record& record)
-{
-    using std::chrono::system_clock;
-    const auto now = HostTime::now();
-    const auto retention = retention_of(settings, record);
-    const auto age = age_of(settings, record, now);
-    if (!retention || !age) {
-        return std::nullopt;
-    }
-    // The age is in whole seconds of one of the two clocks: what that one has gone on by since is
-    // taken off, or the end would be a second later at some looks than at others.
-    const std::chrono::nanoseconds beyond =
-        record.kept->seen.boot == now.boot
-            ? std::chrono::nanoseconds(BootClock::now().time_since_epoch() - now.up)
-            : std::chrono::nanoseconds(system_clock::now().time_since_epoch() - now.wall);
-    return system_clock::now() + std::max(*retention - *age, seconds(0)) - beyond;
-}
 
 HomeKeeper::HomeKeeper(const Settings& settings, Registry& registry, MachineKeeper& machines)
     : settings_(settings), registry_(registry), machines_(machines)
@@ -81,8 +35,8 @@ std::optional<std::string> HomeKeeper::collect(const std::string& key,
     }
     const auto is_too_old = [&](const Record& found) {
         const auto longest = instead ? instead : retention_of(settings_, found);
-        const auto age = age_of(settings_, found, now);
-        return has_no_machine(found) && longest && age && *age >= *longest &&
+        const auto kept = kept_by(settings_, found, now);
+        return has_no_machine(found) && longest && kept && kept->counted >= *longest &&
                machines_.is_confirmed(key, found) && machines_.is_unused_for(found, *longest);
     };
     const auto ended = machines_.end(key, {.purge = true, .condition = is_too_old});
@@ -119,7 +73,7 @@ void HomeKeeper::count(const std::string& key, const HostTime& now)
     }
     auto& record = found->record;
     if (record.kept && machines_.is_confirmed(key, record)) {
-        record.kept = count_until(*record.kept, now, most_across_restart(settings_, record));
+        record.kept = kept_by(settings_, record, now);
     } else {
         machines_.begin_keeping(key, record);
     }

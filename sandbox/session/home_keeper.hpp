@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/host_time.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/registry.hpp"
 #include "sandbox/session/settings.hpp"
@@ -9,17 +10,6 @@
 #include <string>
 
 namespace berth::session {
-
-/// How long the home of a session without a machine is kept; nothing: until somebody removes it.
-/// What an operator has said counts, else what the last machine was made with.
-[[nodiscard]] std::optional<std::chrono::seconds> retention_of(const Settings& settings,
-                                                               const Record& record);
-
-/// Until when that is, by the host's wall clock: the same at each look, to the second, for as long
-/// as nobody uses the session or sets that clock. Nothing where it is not counted yet, or there is
-/// no end. Throws std::system_error.
-[[nodiscard]] std::optional<std::chrono::system_clock::time_point>
-kept_until(const Settings& settings, const Record& record);
 
 /// Removes the homes that nobody has used for too long. Holds nothing between calls; thread-safe.
 class HomeKeeper {

@@ -2,11 +2,11 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/visible.hpp"
-#include "sandbox/session/home_keeper.hpp"
 #include "sandbox/session/key.hpp"
 #include "sandbox/session/machine_end.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 #include "sandbox/session/record_state.hpp"
+#include "sandbox/session/retention.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -57,8 +57,11 @@ struct Record {
     std::string adopting;
     /// A server was about to change what its machine can reach, and has not said how that ended.
     bool network_unsure = false;
-    std::uint64_t epoch = 0; ///< rises with each machine: tells an old owner from the present one
-    std::string owner;       ///< the server that made the machine, for people
+    /// Rises with each machine of the session. 0: none was ever ready (what remained of the first
+    /// was collected), 1: this is the first. Not higher than what a server has seen of the key:
+    /// another session has that since. It keeps nobody from writing: the lock does.
+    std::uint64_t epoch = 0;
+    std::string owner; ///< the server that made the machine, for people
     /// Of a machine that is bound to a host, in books that several hosts write in.
     std::optional<Place> place;
     /// Of the same: what that host has noted beside the home when a machine was last wanted. Where
