@@ -309,6 +309,21 @@ std::optional<SessionId> FactFinder::id_of(const std::string& key) const
     }
 }
 
+std::vector<Named> FactFinder::names() const
+{
+    std::vector<Named> all;
+    for (const auto& key : registry_.keys()) {
+        try {
+            if (auto id = id_of(key)) {
+                all.push_back({.key = key, .id = *std::move(id)});
+            }
+        } catch (const std::exception&) { // of one session, that must not hide the others
+            all.push_back({.key = key, .id = {.principal = {}, .session = key, .key = {}}});
+        }
+    }
+    return all;
+}
+
 std::optional<Sight> FactFinder::sight_of(const std::string& key) const
 {
     auto look = look_at_key(key);

@@ -36,8 +36,13 @@ class FactFinder {
                                   const std::optional<Record>& remembered,
                                   const std::shared_ptr<sandbox::Sandbox>& held) const;
 
-    /// By principal, then by name, as the books have them.
+    /// By principal, then by name: as the books have them, and of each that runs whether its
+    /// machine is there, for which the backend is asked (a request each at E2B; ten seconds at
+    /// most).
     [[nodiscard]] std::vector<SessionFacts> all() const;
+
+    /// The same sessions, by key, of which the records alone are read.
+    [[nodiscard]] std::vector<Named> names() const;
 
     /// By whom and under which name all() has that key; nothing: it has not.
     [[nodiscard]] std::optional<SessionId> id_of(const std::string& key) const;

@@ -3,6 +3,7 @@
 #include "sandbox/backend.hpp"
 #include "sandbox/receipt.hpp"
 #include "sandbox/sandbox.hpp"
+#include "sandbox/session/key.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -47,6 +48,12 @@ struct SessionFacts {
     std::optional<protocol::OnDisconnect> on_disconnect;
     std::string trouble; ///< why the books could not be asked: this is what the server remembers
     std::string silence; ///< why the guest did not tell: whether it is paused is not known
+};
+
+/// A session by what a list of all shows of it that needs no look at its machine.
+struct Named {
+    std::string key;
+    SessionId id; ///< of a damaged one its key is the name
 };
 
 /// What runs in a session's machine at this moment.

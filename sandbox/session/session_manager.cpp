@@ -410,6 +410,11 @@ std::vector<SessionFacts> SessionManager::list()
     return implementation_->parts()->finder.all();
 }
 
+std::vector<Named> SessionManager::names()
+{
+    return implementation_->parts()->finder.names();
+}
+
 std::vector<SessionFacts> SessionManager::list_asked()
 {
     return implementation_->parts()->finder.all_asked();

@@ -85,8 +85,12 @@ class SessionManager {
     /// The same, and what its guest says where the machine is awake. Wakes nothing either, and
     /// takes some seconds at most.
     [[nodiscard]] Sight look(const SessionId& id);
-    /// By principal, then by name, as the books have them.
+    /// By principal, then by name: as the books have them, and of each that runs whether its
+    /// machine is there, for which the backend is asked (a request each at E2B; ten seconds at
+    /// most).
     [[nodiscard]] std::vector<SessionFacts> list();
+    /// The same sessions, by key, of which the records alone are read.
+    [[nodiscard]] std::vector<Named> names();
     /// The same, and of those that run whether they are paused, asked of their guests; some ten
     /// seconds at most.
     [[nodiscard]] std::vector<SessionFacts> list_asked();

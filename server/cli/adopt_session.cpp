@@ -21,15 +21,15 @@ std::optional<std::string> key_of_name(session::SessionManager& sessions, const 
                                        const session::Adoption& adoption)
 {
     std::optional<std::string> key;
-    for (const auto& facts : sessions.list()) {
-        if (facts.session != asked.name ||
-            !(adoption.any_principal || facts.principal == adoption.to.principal)) {
+    for (const auto& named : sessions.names()) {
+        if (named.id.session != asked.name ||
+            !(adoption.any_principal || named.id.principal == adoption.to.principal)) {
             continue;
         }
         if (key) {
             return std::nullopt; // the list shows both, with the id of each
         }
-        key = facts.key;
+        key = named.key;
     }
     return key;
 }
@@ -80,12 +80,6 @@ Outcome outcome_of(const Asked& asked, const session::SessionId& to,
             .failure = {}};
 }
 
-bool is_in_books(session::SessionManager& sessions, const std::string& key)
-{
-    return std::ranges::any_of(sessions.list(),
-                               [&](const auto& facts) { return facts.key == key; });
-}
-
 } // namespace
 
 Outcome adopt_session(session::SessionManager& sessions, const Asked& asked,
@@ -103,7 +97,7 @@ Outcome adopt_session(session::SessionManager& sessions, const Asked& asked,
         what = key_of_name(sessions, asked, adoption);
     }
     // Of a home whose record may be on its way back nobody could say whose it is.
-    if (unsettled.seconds > 0 && !(what && is_in_books(sessions, *what))) {
+    if (unsettled.seconds > 0 && !(what && sessions.id_of(*what))) {
         return not_found(asked, unsettled, {}, {});
     }
     const bool by_id = !what && may_be_machine(sessions.backend(), asked.name);

@@ -31,12 +31,11 @@ struct NothingEnded {
 NothingEnded why_nothing_ended(session::SessionManager& sessions, const Asked& asked,
                                const std::optional<std::string>& key, const Unsettled& unsettled)
 {
-    for (const auto& facts : sessions.list()) {
-        if (facts.key == key && facts.state == to_string(session::State::ended)) {
-            return {ErrorCode::conflict,
-                    "session " + one_line(asked.name) + " has ended already; its home is kept",
-                    "The same command with --purge removes it, with the files in its home."};
-        }
+    const auto sight = key ? sessions.show(*key) : std::nullopt;
+    if (sight && sight->facts.state == to_string(session::State::ended)) {
+        return {ErrorCode::conflict,
+                "session " + one_line(asked.name) + " has ended already; its home is kept",
+                "The same command with --purge removes it, with the files in its home."};
     }
     if (!key && unsettled.seconds > 0) {
         return {ErrorCode::busy, unsettled.reason, unsettled.remedy};

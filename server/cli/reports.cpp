@@ -129,12 +129,13 @@ std::string advice_on_missing(session::SessionManager& sessions, const session::
 {
     const auto key = session::key_hash(id);
     std::string commands;
-    for (const auto& facts : sessions.list()) {
-        if (facts.session == id.session && facts.principal == id.principal && facts.key != key) {
+    for (const auto& named : sessions.names()) {
+        if (named.id.session == id.session && named.id.principal == id.principal &&
+            named.key != key) {
             commands += commands.empty() ? "`berth sessions " : " or `berth sessions ";
             commands += command;
             commands += ' ';
-            commands += facts.key;
+            commands += named.key;
             commands += rest;
             commands += '`';
         }

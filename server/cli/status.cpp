@@ -66,7 +66,7 @@ Status gather(session::SessionManager& sessions, const Options& options)
     Unsettled unsettled;
     unless(!status.availability.available, [&] { unsettled = collect_leftovers(sessions); });
     unless(false, [&] {
-        status.known = sessions.list().size();
+        status.known = sessions.names().size();
         status.running = sessions.activities();
     });
     status.retry_after = unsettled.seconds;

@@ -249,6 +249,7 @@ TEST_SUITE("session/session_manager")
         }
         CHECK(backend->count("create") == static_cast<int>(ids.size()));
         CHECK(manager->list().size() == ids.size());
+        CHECK(manager->names().size() == ids.size());
         for (const auto& id : ids) {
             CHECK(manager->facts(id).state == "running");
         }
@@ -447,6 +448,7 @@ TEST_SUITE("session/session_manager")
         }
         CHECK(backend->count("create") == 1);
         CHECK(second->list().at(0).state == "damaged");
+        CHECK(second->list().at(0).session == second->names().at(0).id.session);
         CHECK(second->kill(work, false));
         CHECK(backend->count("destroy") == 1);
         CHECK(std::filesystem::exists(backend->home(key_hash(work))));
