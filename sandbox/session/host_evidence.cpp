@@ -116,7 +116,7 @@ std::unique_ptr<Registry::Hold> MachineKeeper::lock(const std::string& key,
 
 bool MachineKeeper::lives_here(const std::string& key) const
 {
-    return backend_.is_bound_to_host() && !backend_.is_gone(interrupted(key));
+    return backend_.is_bound_to_host() && !backend_.is_gone(machine_of_key(key));
 }
 
 bool MachineKeeper::is_confirmed(const std::string& key, const Record& record) const

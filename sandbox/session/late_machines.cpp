@@ -85,7 +85,7 @@ bool MachineKeeper::keep_made_home(const std::string& key, Record& record)
     if (is_late(record, record.machine.generation)) {
         return false;
     }
-    auto home = backend_.home_made_by(interrupted(key, record));
+    auto home = backend_.home_made_by(machine_of_key(key, record));
     if (home.empty()) {
         return false;
     }
@@ -101,7 +101,7 @@ void MachineKeeper::settle_creation(const std::string& key, Record& record,
         return; // what the key occupies is a later machine's, and may live
     }
     const bool keeps = keep_made_home(key, record);
-    destroy(interrupted(key, record), false, lock);
+    destroy(machine_of_key(key, record), false, lock);
     if (!keeps) {
         note_late(record);
     }
@@ -146,7 +146,7 @@ bool MachineKeeper::end_late(const std::string& key, Record& record, const Regis
         }
         const auto& [generation, since] = late;
         const bool last = is_over(since, Clock::now()); // before it is looked for
-        auto machine = interrupted(key);
+        auto machine = machine_of_key(key);
         machine.generation = generation;
         require_held(lock);
         try {
@@ -185,7 +185,7 @@ void MachineKeeper::forget_unless_late(const std::string& key, Record& record,
     record.saving = {};
     record.news.clear(); // of what was deleted, as all that was untold
     record.untold.clear();
-    record.machine = interrupted(key);
+    record.machine = machine_of_key(key);
     record.machine.generation = record.late.back().first;
     record.created = Clock::now();
     registry_.put(key, record);

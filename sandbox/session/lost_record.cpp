@@ -209,7 +209,7 @@ bool MachineKeeper::end_lost_unnamed(const std::string& key)
     if (!is_lost()) {
         return false;
     }
-    destroy(interrupted(key), /*purge=*/true, *lock);
+    destroy(machine_of_key(key), /*purge=*/true, *lock);
     forget(key);
     return true;
 }

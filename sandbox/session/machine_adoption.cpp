@@ -310,7 +310,7 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
             settle(key, *record, false, lock);
             registry_.put(key, *record);
         }
-        if (!backend_.is_bound_to_host() || backend_.is_gone(interrupted(key))) {
+        if (!backend_.is_bound_to_host() || backend_.is_gone(machine_of_key(key))) {
             return false;
         }
         if (!adoption.end_machine) {
@@ -318,7 +318,7 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
                           "a machine of it may live that the books do not know",
                           "--end-machine ends that.");
         }
-        destroy(interrupted(key), false, lock);
+        destroy(machine_of_key(key), false, lock);
         return true;
     }
     auto machine = record->state == State::running ? backend_.attach(record->machine) : nullptr;
@@ -401,7 +401,7 @@ Record MachineKeeper::record_of_adopted(const std::string& from, const std::opti
     record.last_used = std::max(record.last_used, record.created);
     record.id = to;
     record.unnamed = false;
-    record.machine = interrupted(key_hash(to));
+    record.machine = machine_of_key(key_hash(to));
     if (found) {
         record.machine.home = backend_.home_of(found->machine);
     }

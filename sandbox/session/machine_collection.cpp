@@ -129,7 +129,7 @@ bool MachineKeeper::record_home(const std::string& key)
     record.id.session = key;
     record.state = State::ended;
     record.why = "the books of the sessions had lost its record, and its home was found";
-    record.machine = interrupted(key);
+    record.machine = machine_of_key(key);
     record.machine.data["home"] = home;
     auto& made = record.made_with.emplace(settings_);
     made.home_retention = usual_retention(settings_);

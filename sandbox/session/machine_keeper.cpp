@@ -164,7 +164,7 @@ void MachineKeeper::require_no_excess(const Record& record) const
                     has + '.');
 }
 
-sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
+sandbox::MachineRecord MachineKeeper::machine_of_key(const std::string& key) const
 {
     sandbox::MachineRecord machine;
     machine.backend = backend_.name();
@@ -174,10 +174,10 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key) const
 
 /// With the generation and the home, which is all that a machine is found by that is not on this
 /// host.
-sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key,
-                                                  const Record& record) const
+sandbox::MachineRecord MachineKeeper::machine_of_key(const std::string& key,
+                                                     const Record& record) const
 {
-    auto machine = interrupted(key);
+    auto machine = machine_of_key(key);
     machine.generation = record.machine.generation;
     machine.home = backend_.home_of(record.machine);
     return machine;
@@ -186,7 +186,7 @@ sandbox::MachineRecord MachineKeeper::interrupted(const std::string& key,
 /// Whatever machine there is of the key, or in its home.
 sandbox::MachineRecord MachineKeeper::any_of(const std::string& key, const Record& record) const
 {
-    auto machine = interrupted(key);
+    auto machine = machine_of_key(key);
     machine.home = backend_.home_of(record.machine);
     return machine;
 }
@@ -352,7 +352,7 @@ bool MachineKeeper::clear_unrecorded(const std::string& key, bool purge, const R
 {
     const bool lives = lives_here(key);
     if (are_books_elsewhere() || lives) {
-        destroy(interrupted(key), purge, lock);
+        destroy(machine_of_key(key), purge, lock);
     }
     return lives;
 }
@@ -374,7 +374,7 @@ void MachineKeeper::begin_machine(const Wanted& wanted, Record& record) const
     record.used = HostTime::now();
     const bool of_same_principal = record.id.principal == wanted.id.principal;
     give_to(wanted, record);
-    record.machine = interrupted(wanted.key, record);
+    record.machine = machine_of_key(wanted.key, record);
     record.machine.generation = random_hex(16) + backend_.account();
     record.token = random_hex(32);
     record.made_with = conditions_after(record, of_same_principal);

@@ -263,6 +263,75 @@ class MachineKeeper {
         std::unique_ptr<Registry::Hold> to;
     };
 
+    // ---- machine_keeper.cpp
+    void require_same_backend(const Record& record) const;
+    void require_no_excess(const Record& record) const;
+    /// Of a machine of which nobody knows more than the key, or than that and the record.
+    [[nodiscard]] sandbox::MachineRecord machine_of_key(const std::string& key) const;
+    [[nodiscard]] sandbox::MachineRecord machine_of_key(const std::string& key,
+                                                        const Record& record) const;
+    [[nodiscard]] sandbox::MachineRecord any_of(const std::string& key, const Record& record) const;
+    /// `lock`: the session's, if this call has it.
+    [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& found,
+                                                 const Registry::Hold* lock = nullptr);
+    void settle(const std::string& key, Record& record, bool attended, const Registry::Hold& lock);
+    [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;
+    void require_held(const Registry::Hold& lock) const;
+    void destroy(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
+    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_to_make(const Wanted& wanted) const;
+    bool clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
+    static void give_to(const Wanted& wanted, Record& record);
+    void begin_machine(const Wanted& wanted, Record& record) const;
+    [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
+                                   const Registry::Hold& lock);
+    [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const News& news,
+                                  const Registry::Hold& lock);
+
+    // ---- foreign_machine.cpp
+    void require_nobody_s(const std::string& id) const;
+    void set_unknown_conditions(Record& record) const;
+    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_foreign(const std::string& key,
+                                                               const Deadline& deadline) const;
+    Adopted adopt_free_machine(const std::string& id, const Adoption& adoption);
+
+    // ---- host_evidence.cpp
+    [[nodiscard]] bool are_books_elsewhere() const;
+    [[nodiscard]] bool is_foreign(const std::string& key) const;
+    [[nodiscard]] Error with_maker(const Error& refusal, const std::string& key) const;
+    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_books(const std::string& key,
+                                                             const Deadline& deadline) const;
+    [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
+    void mark(const std::string& key, Record& record) const;
+    void note_wanted(const std::string& key) noexcept;
+    Ended collect_unnamed(const std::string& key, const Record& record, AtEnd files,
+                          const std::stop_token& stop);
+
+    // ---- late_machines.cpp
+    void undo(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
+    void roll_back(const std::string& key, std::optional<Record> before,
+                   const Registry::Hold& lock) noexcept;
+    [[nodiscard]] bool keep_made_home(const std::string& key, Record& record);
+    void settle_creation(const std::string& key, Record& record, const Registry::Hold& lock);
+    void note_late(Record& record) const;
+    void give_up(const std::string& key, const std::string& generation) noexcept;
+    bool end_late(const std::string& key, Record& record, const Registry::Hold& lock);
+    void forget_unless_late(const std::string& key, Record& record, const Registry::Hold& lock);
+    void settle_late(const std::string& key);
+
+    // ---- lost_record.cpp
+    void keep_machine_here(const std::string& key, const Record& record) const;
+    void renew_machine_here(const std::string& key, const Record& record) const noexcept;
+    void drop_machine_here(const std::string& key) const noexcept;
+    [[nodiscard]] std::optional<Record> copy_of(const std::string& key) const;
+    [[nodiscard]] bool take_end_kept_here(const std::string& key, Record& record) const;
+    [[nodiscard]] std::optional<Record> copy_with_home(const std::string& key) const;
+    [[nodiscard]] bool has_copy(const std::string& key) const;
+    [[nodiscard]] std::optional<Record> put_back(const std::string& key,
+                                                 std::optional<Record> record);
+    [[nodiscard]] std::optional<Record> kept_later(const Record& record) const;
+    [[nodiscard]] Record latest(const std::string& key, Record record);
+
+    // ---- machine_adoption.cpp
     [[nodiscard]] BothLocks lock_both(const std::string& from, const std::string& to,
                                       const Deadline& deadline) const;
     [[nodiscard]] Adopted adopt(const std::string& from, const std::string& to,
@@ -270,22 +339,54 @@ class MachineKeeper {
     [[nodiscard]] bool has_home_of(const std::string& key,
                                    const std::optional<Record>& record) const;
     void finish_adoption(const std::string& to, Record record);
-    bool settle_adoption(const std::string& to);
     void finish_begun(const std::string& to) noexcept;
+    void require_adopted(const Record& record) const;
+    bool settle_adoption(const std::string& to);
     void require_free(const std::string& to, const std::optional<Record>& record,
                       const SessionId& id) const;
     void require_owner(const std::string& from, const std::optional<Record>& record,
                        const Adoption& adoption) const;
     [[nodiscard]] bool end_for_adoption(const std::string& key, std::optional<Record>& record,
                                         const Adoption& adoption, const Registry::Hold& lock);
+    void take_words_to_adopt(const std::string& key, Record& record);
     static void require_idle(const Record& record, const Adoption& adoption,
                              sandbox::Sandbox& sandbox);
     [[nodiscard]] Record record_of_adopted(const std::string& from,
                                            const std::optional<Record>& found,
                                            const SessionId& to) const;
-    /// `lock`: the session's, if this call has it.
-    [[nodiscard]] std::optional<Obtained> attach(const Wanted& wanted, const Record& found,
-                                                 const Registry::Hold* lock = nullptr);
+
+    // ---- machine_collection.cpp
+    [[nodiscard]] static bool is_unused(const Record& record);
+    [[nodiscard]] bool outlives_its_claim(const std::string& key, const Record& record) const;
+    void settle_gone(const std::string& key, Record& record, bool attended,
+                     const Registry::Hold& lock);
+    [[nodiscard]] bool is_behind_another(const Record& record) const;
+    [[nodiscard]] Ended hidden_by(const std::string& key, const Record& other) const;
+    bool end_forgotten(const std::string& key, const Record& record);
+    [[nodiscard]] bool is_of_another(const sandbox::MachineRecord& machine);
+    [[nodiscard]] bool has_died(const Record& record) const;
+    [[nodiscard]] bool is_purged_here(const std::string& key, const Record& record) const;
+    bool settle_dead(const std::string& key);
+
+    // ---- machine_spec.cpp
+    /// `lock` must outlive it.
+    [[nodiscard]] sandbox::MachineSpec fresh_spec(const std::string& key,
+                                                  const std::string& session,
+                                                  const Registry::Hold& lock) const;
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    make_machine(const Wanted& wanted, const Record& record, const Registry::Hold& lock) const;
+    /// What the machine behind that of `before` is made with.
+    [[nodiscard]] Conditions conditions_after(const Record& before, bool of_same_principal) const;
+    [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record,
+                                               const Registry::Hold& lock) const;
+
+    // ---- network_terms.cpp
+    [[nodiscard]] bool change_network(const Wanted& wanted, Record& record,
+                                      sandbox::Sandbox& sandbox, const Registry::Hold* lock);
+    void settle_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
+                        const Registry::Hold& lock);
+
+    // ---- other_version.cpp
     /// As attach(), but nothing where the guest's version is another; under `lock` that machine is
     /// ended, or an Error says why it cannot be.
     [[nodiscard]] std::optional<Obtained> attach_spoken(const Wanted& wanted, Record& record,
@@ -294,7 +395,8 @@ class MachineKeeper {
                       const Registry::Hold& lock);
     [[nodiscard]] bool retire_outgrown(const std::string& key, Record& record,
                                        sandbox::Sandbox& sandbox);
-    void end_retired(const std::string& key, Record& record, Event why, const Registry::Hold& lock);
+
+    // ---- retirement.cpp
     [[nodiscard]] bool is_outdated(const Record& record);
     [[nodiscard]] bool may_make_another(const Wanted& wanted) const;
     [[nodiscard]] static std::shared_ptr<sandbox::Sandbox> held_of(const Wanted& wanted,
@@ -303,70 +405,15 @@ class MachineKeeper {
                                                                       const Record& record);
     [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);
     [[nodiscard]] bool retire_left(const std::string& key, Record& record, sandbox::Sandbox& left);
+    void end_retired(const std::string& key, Record& record, Event why, const Registry::Hold& lock);
     [[nodiscard]] LastNotices take_last_notices(const std::string& key, Record& record,
                                                 sandbox::Sandbox& sandbox, LastOf which, bool ends);
-    void settle_gone(const std::string& key, Record& record, bool attended,
-                     const Registry::Hold& lock);
     void keep_last_words(const std::string& key, Record& record, const Registry::Hold& lock);
     void take_last_words(const std::string& key, Record& record, bool ends);
-    void take_words_to_adopt(const std::string& key, Record& record);
-    void change_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
-                      const Registry::Hold* lock) noexcept;
-    void settle_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox);
-    [[nodiscard]] bool change_network(const Wanted& wanted, Record& record,
-                                      sandbox::Sandbox& sandbox, const Registry::Hold* lock);
-    void settle_network(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
-                        const Registry::Hold& lock);
-    void require_nobody_s(const std::string& id) const;
-    void require_adopted(const Record& record) const;
-    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_foreign(const std::string& key,
-                                                               const Deadline& deadline) const;
-    Adopted adopt_free_machine(const std::string& id, const Adoption& adoption);
-    void set_unknown_conditions(Record& record) const;
-    static void give_to(const Wanted& wanted, Record& record);
-    void begin_machine(const Wanted& wanted, Record& record) const;
-    [[nodiscard]] Obtained replace(const Wanted& wanted, std::optional<Record> before,
-                                   const Registry::Hold& lock);
-    [[nodiscard]] Error with_maker(const Error& refusal, const std::string& key) const;
-    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_books(const std::string& key,
-                                                             const Deadline& deadline) const;
-    [[nodiscard]] bool has_passed_on(const Registry::Hold& lock) const;
-    void require_held(const Registry::Hold& lock) const;
-    void destroy(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
-    [[nodiscard]] bool are_books_elsewhere() const;
-    [[nodiscard]] bool is_foreign(const std::string& key) const;
-    [[nodiscard]] std::unique_ptr<Registry::Hold> lock_to_make(const Wanted& wanted) const;
+
+    // ---- session_end.cpp
     [[nodiscard]] std::unique_ptr<Registry::Hold>
     lock_to_end(const std::string& key, const Deadline& deadline, bool interrupted) const;
-    bool clear_unrecorded(const std::string& key, bool purge, const Registry::Hold& lock);
-    void keep_machine_here(const std::string& key, const Record& record) const;
-    void renew_machine_here(const std::string& key, const Record& record) const noexcept;
-    void drop_machine_here(const std::string& key) const noexcept;
-    [[nodiscard]] std::optional<Record> copy_of(const std::string& key) const;
-    [[nodiscard]] bool take_end_kept_here(const std::string& key, Record& record) const;
-    [[nodiscard]] bool has_copy(const std::string& key) const;
-    [[nodiscard]] Untold::Teller claim_telling(const std::string& key, const Untold& taken,
-                                               bool& others_tell) const;
-    [[nodiscard]] Untold take_untold(const std::string& key, bool knows, const Untold& taken,
-                                     Told& told, bool& others_tell);
-    void take_untold(const Wanted& wanted, const Record& record, bool knows, Obtained& obtained);
-    [[nodiscard]] std::optional<Record> copy_with_home(const std::string& key) const;
-    [[nodiscard]] std::optional<Record> put_back(const std::string& key,
-                                                 std::optional<Record> record);
-    [[nodiscard]] std::optional<Record> kept_later(const Record& record) const;
-    [[nodiscard]] Record latest(const std::string& key, Record record);
-    [[nodiscard]] bool is_old(const std::string& key, const Record& record) const;
-    void note_wanted(const std::string& key) noexcept;
-    void mark(const std::string& key, Record& record) const;
-    [[nodiscard]] Obtained create(const Wanted& wanted, Record& record, const News& news,
-                                  const Registry::Hold& lock);
-    void undo(const sandbox::MachineRecord& machine, bool purge, const Registry::Hold& lock);
-    [[nodiscard]] static bool is_unused(const Record& record);
-    [[nodiscard]] bool is_behind_another(const Record& record) const;
-    [[nodiscard]] bool is_purged_here(const std::string& key, const Record& record) const;
-    [[nodiscard]] Ended hidden_by(const std::string& key, const Record& other) const;
-    bool settle_dead(const std::string& key);
-    bool end_forgotten(const std::string& key, const Record& record);
     Ended end(const std::string& key, Record& record, const Manner& manner,
               const Registry::Hold& lock);
     void note_ending(const std::string& key, Record& record);
@@ -374,44 +421,25 @@ class MachineKeeper {
     void save_due(const std::string& key, const std::stop_token& stop, Ended& result);
     void save(const std::string& key, Record& record, const std::stop_token& stop,
               const Registry::Hold& lock, Ended& result);
-    [[nodiscard]] SavedFiles save_from_home(const std::string& key, Record& record,
-                                            const std::stop_token& stop, const Registry::Hold& lock,
-                                            std::optional<sandbox::MachineRecord>& made);
-    void settle_creation(const std::string& key, Record& record, const Registry::Hold& lock);
-    [[nodiscard]] bool keep_made_home(const std::string& key, Record& record);
-    void note_late(Record& record) const;
-    void give_up(const std::string& key, const std::string& generation) noexcept;
-    bool end_late(const std::string& key, Record& record, const Registry::Hold& lock);
-    void forget_unless_late(const std::string& key, Record& record, const Registry::Hold& lock);
-    void settle_late(const std::string& key);
     void note(const std::string& key, const Record& record, Ended& result);
     [[nodiscard]] Leaving begin_saving(const std::string& key, Record& record);
     void end_saving(const std::string& key, Record& record, const sandbox::MachineRecord& made,
                     Ended& result, const Registry::Hold& lock);
-    [[nodiscard]] bool is_of_another(const sandbox::MachineRecord& machine);
-    [[nodiscard]] bool has_died(const Record& record) const;
-    void settle(const std::string& key, Record& record, bool attended, const Registry::Hold& lock);
-    void roll_back(const std::string& key, std::optional<Record> before,
-                   const Registry::Hold& lock) noexcept;
-    void require_same_backend(const Record& record) const;
-    Ended collect_unnamed(const std::string& key, const Record& record, AtEnd files,
-                          const std::stop_token& stop);
-    [[nodiscard]] bool outlives_its_claim(const std::string& key, const Record& record) const;
-    [[nodiscard]] std::unique_ptr<sandbox::Machine>
-    make_machine(const Wanted& wanted, const Record& record, const Registry::Hold& lock) const;
-    /// What the machine behind that of `before` is made with.
-    [[nodiscard]] Conditions conditions_after(const Record& before, bool of_same_principal) const;
-    void require_no_excess(const Record& record) const;
-    [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key) const;
-    [[nodiscard]] sandbox::MachineRecord interrupted(const std::string& key,
-                                                     const Record& record) const;
-    [[nodiscard]] sandbox::MachineRecord any_of(const std::string& key, const Record& record) const;
-    /// `lock` must outlive it.
-    [[nodiscard]] sandbox::MachineSpec fresh_spec(const std::string& key,
-                                                  const std::string& session,
-                                                  const Registry::Hold& lock) const;
-    [[nodiscard]] sandbox::MachineSpec specify(const Wanted& wanted, const Record& record,
-                                               const Registry::Hold& lock) const;
+    [[nodiscard]] SavedFiles save_from_home(const std::string& key, Record& record,
+                                            const std::stop_token& stop, const Registry::Hold& lock,
+                                            std::optional<sandbox::MachineRecord>& made);
+
+    // ---- telling.cpp
+    [[nodiscard]] Untold::Teller claim_telling(const std::string& key, const Untold& taken,
+                                               bool& others_tell) const;
+    [[nodiscard]] Untold take_untold(const std::string& key, bool knows, const Untold& taken,
+                                     Told& told, bool& others_tell);
+    void take_untold(const Wanted& wanted, const Record& record, bool knows, Obtained& obtained);
+
+    // ---- terms.cpp
+    void change_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,
+                      const Registry::Hold* lock) noexcept;
+    void settle_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox);
 
     const Settings& settings_;
     sandbox::Backend& backend_;

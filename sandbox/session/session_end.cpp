@@ -89,7 +89,7 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
             record->state = State::lost;
         }
         if (record && record->machine.backend.empty()) {
-            record->machine = interrupted(key); // a record without content
+            record->machine = machine_of_key(key); // a record without content
         }
         return record &&
                (manner.purge || record->state != State::ended || record->ending ||
@@ -106,7 +106,7 @@ Ended MachineKeeper::end(const std::string& key, const Manner& manner)
     if (record->state == State::creating && !manner.condition) {
         // Else its session.setup, of an hour perhaps, would be waited for.
         in_making = record->machine.generation;
-        backend_.interrupt(interrupted(key, *record));
+        backend_.interrupt(machine_of_key(key, *record));
     }
     finish_begun(key);
     const auto lock = lock_to_end(key, manner.deadline, !in_making.empty());
@@ -142,7 +142,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     }
     note_ending(key, record);
     // Where the books are elsewhere the home goes with whatever they do not know of.
-    destroy(known ? record.machine : interrupted(key, record), purge && !are_books_elsewhere(),
+    destroy(known ? record.machine : machine_of_key(key, record), purge && !are_books_elsewhere(),
             lock);
     clear_unrecorded(key, purge, lock);
     Ended result{.ended = true, .saved = {}, .trouble = {}, .remedy = {}};
