@@ -2,10 +2,10 @@
 // can change that (docs/adr/0026-home-on-e2b.md).
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/session/condition_keys.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <exception>
 #include <map>
@@ -17,12 +17,12 @@ namespace berth::session {
 namespace {
 
 constexpr std::chrono::seconds network_look_time{5};
-constexpr std::array<std::string_view, 6> of_network{
-    "e2b.allow_out", "e2b.deny_out", "filter.allow", "filter.deny", "filter.private", "network"};
 
 bool asks_for_network(const Settings& settings)
 {
-    return std::ranges::any_of(of_network, [&](auto key) { return settings.asked.contains(key); });
+    return std::ranges::any_of(condition_keys(), [&](const ConditionKey& each) {
+        return each.of_network && settings.asked.contains(each.key);
+    });
 }
 
 /// What of the network this server asks for, and the machine has not, or may not have.
@@ -31,9 +31,10 @@ bool has_other_network(const Settings& settings, const Record& record)
     if (!record.made_with || !asks_for_network(settings)) {
         return false;
     }
-    const auto keys = differences(settings, *record.made_with);
-    return record.network_unsure || std::find_first_of(keys.begin(), keys.end(), of_network.begin(),
-                                                       of_network.end()) != keys.end();
+    return record.network_unsure ||
+           std::ranges::any_of(condition_keys(), [&](const ConditionKey& each) {
+               return each.of_network && each.differs(settings, *record.made_with);
+           });
 }
 
 /// Nobody else works there who may have been kept from more. `held`: this server is a client.

@@ -1,10 +1,10 @@
 #include "sandbox/session/settings.hpp"
 
 #include "sandbox/base/joined.hpp"
+#include "sandbox/session/condition_keys.hpp"
 #include "sandbox/session/within_reach.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -65,56 +65,12 @@ std::string own_name(const Settings& settings)
            (settings.place ? " on " + settings.place->host : std::string());
 }
 
-namespace {
-
-/// Which was given first makes no other machine: they are mounted in the order of their targets.
-std::vector<sandbox::Mount> in_order(std::vector<sandbox::Mount> mounts)
-{
-    std::sort(mounts.begin(), mounts.end(),
-              [](const sandbox::Mount& a, const sandbox::Mount& b) { return a.target < b.target; });
-    return mounts;
-}
-
-} // namespace
-
 std::vector<std::string> differences(const Settings& settings, const Conditions& made)
 {
-    const auto& wanted = settings.limits;
-    const auto& limits = made.limits;
-    const std::array<std::pair<std::string_view, bool>, 26> same{{
-        {"e2b.allow_out", settings.outbound.allow == made.outbound.allow},
-        {"e2b.deny_out", settings.outbound.deny == made.outbound.deny},
-        {"filter.allow", settings.filter.allow == made.filter.allow},
-        {"filter.deny", settings.filter.deny == made.filter.deny},
-        {"filter.intercept", settings.filter.intercept == made.filter.intercept},
-        {"filter.max_sent", settings.filter.max_sent == made.filter.max_sent},
-        {"filter.private", settings.filter.inner == made.filter.inner},
-        {"filter.secret", settings.filter.secrets == made.filter.secrets},
-        {"local.cpus", wanted.cpus == limits.cpus},
-        {"local.memory", wanted.memory == limits.memory},
-        {"local.nofile", wanted.nofile == limits.nofile},
-        {"local.pids", wanted.pids == limits.pids},
-        {"mount", in_order(settings.mounts) == in_order(made.mounts)},
-        {"network", settings.network == made.network},
-        {"output.spill_session", wanted.spill_session == limits.spill_session},
-        {"output.spill_stream", wanted.spill_stream == limits.spill_stream},
-        {"path_policy", settings.path_policy == made.path_policy},
-        {"session.calls", wanted.calls == limits.calls},
-        {"session.home_retention",
-         settings.own_retention == made.own_retention &&
-             (!made.own_retention || settings.home_retention == made.home_retention)},
-        {"session.idle_pause", settings.idle_pause == made.idle_pause},
-        {"session.jobs", wanted.jobs == limits.jobs},
-        {"session.on_disconnect", settings.on_disconnect == made.on_disconnect},
-        {"session.quota", wanted.quota == limits.quota},
-        {"session.save_on_end", settings.save_on_end.patterns == made.save_on_end.patterns},
-        {"session.ttl", settings.ttl == made.ttl},
-        {"template", settings.template_name == made.template_name},
-    }};
     std::vector<std::string> found;
-    for (const auto& [key, is_same] : same) {
-        if (!is_same && settings.asked.contains(key)) {
-            found.emplace_back(key);
+    for (const auto& each : condition_keys()) {
+        if (each.differs(settings, made)) {
+            found.emplace_back(each.key);
         }
     }
     return found;
@@ -122,12 +78,10 @@ std::vector<std::string> differences(const Settings& settings, const Conditions&
 
 bool need_another(const Settings& settings, const Conditions& made)
 {
-    constexpr std::array<std::string_view, 10> fixed{
-        "filter.intercept", "filter.allow", "filter.deny", "filter.max_sent", "filter.private",
-        "filter.secret",    "mount",        "network",     "path_policy",     "template"};
-    const auto keys = differences(settings, made);
     return !excess(settings, made).empty() ||
-           std::find_first_of(keys.begin(), keys.end(), fixed.begin(), fixed.end()) != keys.end();
+           std::ranges::any_of(condition_keys(), [&](const ConditionKey& each) {
+               return each.change == Change::another && each.differs(settings, made);
+           });
 }
 
 namespace {

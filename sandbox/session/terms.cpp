@@ -1,9 +1,9 @@
 #include "sandbox/session/terms.hpp"
 
+#include "sandbox/session/condition_keys.hpp"
 #include "sandbox/session/machine_keeper.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -12,11 +12,6 @@
 
 namespace berth::session {
 namespace {
-
-constexpr std::array<std::string_view, 12> live{
-    "local.cpus",    "local.memory",           "local.nofile",        "local.pids",
-    "session.calls", "session.home_retention", "session.idle_pause",  "session.jobs",
-    "session.quota", "session.on_disconnect",  "session.save_on_end", "session.ttl"};
 
 bool has(const std::vector<std::string>& keys, std::string_view key)
 {
@@ -29,11 +24,6 @@ std::uint64_t count_of(std::chrono::milliseconds time)
 }
 
 } // namespace
-
-bool is_live(const std::string& key)
-{
-    return std::find(live.begin(), live.end(), key) != live.end();
-}
 
 protocol::Terms terms_for(const Settings& settings, const std::vector<std::string>& keys)
 {
@@ -85,8 +75,12 @@ constexpr std::chrono::seconds change_time{2};
 
 std::vector<std::string> live_differences(const Settings& settings, const Conditions& made)
 {
-    auto keys = differences(settings, made);
-    std::erase_if(keys, [](const std::string& each) { return !is_live(each); });
+    std::vector<std::string> keys;
+    for (const auto& each : condition_keys()) {
+        if (each.change == Change::live && each.differs(settings, made)) {
+            keys.emplace_back(each.key);
+        }
+    }
     return keys;
 }
 

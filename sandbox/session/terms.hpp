@@ -9,10 +9,6 @@
 
 namespace berth::session {
 
-/// Keys of `differences()` that a living machine can take on, as far as its guest and its host let
-/// it: docs/adr/0020-live-terms.md.
-[[nodiscard]] bool is_live(const std::string& key);
-
 /// Of the settings that somebody gave, those in which a machine that was made with `made` is
 /// another and could change.
 [[nodiscard]] std::vector<std::string> live_differences(const Settings& settings,

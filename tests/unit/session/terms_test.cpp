@@ -1,7 +1,9 @@
+#include "sandbox/session/condition_keys.hpp"
 #include "sandbox/session/terms.hpp"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -42,13 +44,14 @@ TEST_SUITE("session/terms")
 {
     TEST_CASE("what can change, and what cannot")
     {
-        for (const auto& key : all) {
-            CHECK(session::is_live(key));
+        auto live = all;
+        live.insert(live.end(), {"session.home_retention", "session.save_on_end"});
+        for (const auto& each : session::condition_keys()) {
+            CAPTURE(each.key);
+            const bool is_live = each.change == session::Change::live;
+            CHECK(is_live == (std::ranges::count(live, each.key) == 1));
         }
-        for (const auto* key :
-             {"mount", "network", "path_policy", "output.spill_stream", "template"}) {
-            CHECK_FALSE(session::is_live(key));
-        }
+        CHECK(std::ranges::is_sorted(session::condition_keys(), {}, &session::ConditionKey::key));
     }
 
     TEST_CASE("a guest is asked for what differs and for nothing else")
@@ -107,11 +110,10 @@ TEST_SUITE("session/terms")
         settings.home_retention = 1h;
         Conditions made = settings;
         const std::vector<std::string> keys{"session.home_retention"};
-        CHECK(session::is_live(keys[0]));
         made.home_retention = 2h; // of all sessions: who clears up says it
         CHECK(session::differences(settings, made).empty());
         settings.own_retention = true;
-        CHECK(session::differences(settings, made) == keys);
+        CHECK(session::live_differences(settings, made) == keys);
         CHECK(terms_for(settings, keys) == protocol::Terms());
         take_on(made, settings, keys, {}, {});
         CHECK((made.home_retention == 1h && made.own_retention));
@@ -130,8 +132,7 @@ TEST_SUITE("session/terms")
         Conditions made = settings;
         made.save_on_end = {.patterns = {"old"}, .workspace = "/here"};
         const std::vector<std::string> keys{"session.save_on_end"};
-        CHECK(session::differences(settings, made) == keys);
-        CHECK(session::is_live(keys[0]));
+        CHECK(session::live_differences(settings, made) == keys);
         CHECK(terms_for(settings, keys) == protocol::Terms());
         take_on(made, settings, keys, {}, {});
         CHECK(made.save_on_end == settings.save_on_end);
