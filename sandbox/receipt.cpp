@@ -8,7 +8,7 @@
 
 namespace berth::sandbox {
 
-ConnectionPool::ConnectionPool(std::size_t most) : most_(most) {}
+ConnectionPool::ConnectionPool(std::size_t most) : most_(most), places_(std::make_shared<char>()) {}
 
 ConnectionPool::~ConnectionPool() = default;
 
@@ -49,6 +49,15 @@ void ConnectionPool::hang_up(const Deadline& deadline)
     }
 }
 
+std::shared_ptr<void> ConnectionPool::place_until_read()
+{
+    // A guest has 128 in all; a client that reads nothing while it asks again and again shall not
+    // take them from the others.
+    constexpr long most_places = 32;
+    const std::lock_guard lock(mutex_);
+    return places_.use_count() > most_places ? nullptr : places_;
+}
+
 bool ReadMark::is_set() const
 {
     const std::lock_guard lock(mutex_);
@@ -82,8 +91,9 @@ void ReadMark::then(std::function<void()> action)
 
 Receipt::Receipt() noexcept = default;
 
-Receipt::Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool)
-    : connection_(std::move(connection)), pool_(std::move(pool))
+Receipt::Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool,
+                 std::shared_ptr<void> place)
+    : connection_(std::move(connection)), pool_(std::move(pool)), place_(std::move(place))
 {
 }
 
@@ -108,6 +118,7 @@ Receipt& Receipt::operator=(Receipt&& other) noexcept
         say_later(&LateWords::given_up);
         connection_ = std::move(other.connection_);
         pool_ = std::move(other.pool_);
+        place_ = std::move(other.place_);
         call_ = std::move(other.call_);
         words_ = std::move(other.words_);
         read_ = std::move(other.read_);
@@ -157,6 +168,7 @@ void Receipt::say(void (GuestConnection::*word)()) noexcept
     } catch (const std::exception&) {
         connection.reset(); // the guest is gone, and whatever it knew
     }
+    place_.reset();
 }
 
 } // namespace berth::sandbox

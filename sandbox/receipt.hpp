@@ -32,10 +32,15 @@ class ConnectionPool {
     /// The same, and the guest has seen them go, or the deadline has passed.
     void hang_up(const Deadline& deadline);
 
+    /// For a connection that is to be kept until its result was read, as long as this lives; null:
+    /// there are as many as a guest's connections, which other servers need too, can spare.
+    [[nodiscard]] std::shared_ptr<void> place_until_read();
+
   private:
     const std::size_t most_;
     std::mutex mutex_;
     std::vector<std::unique_ptr<GuestConnection>> idle_; ///< guarded by mutex_
+    const std::shared_ptr<void> places_;                 ///< one more owner for each that is taken
 };
 
 /// That an agent has read something which no guest knows of. Thread-safe.
@@ -64,7 +69,9 @@ class Receipt {
   public:
     Receipt() noexcept;
     /// `pool`: takes the connection when that word has been said; null: it is of no further use.
-    Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool);
+    /// `place`: ConnectionPool::place_until_read(), where that is asked for.
+    Receipt(std::unique_ptr<GuestConnection> connection, std::shared_ptr<ConnectionPool> pool,
+            std::shared_ptr<void> place = nullptr);
     /// Of a call of that name whose connection was not kept.
     Receipt(std::string call, std::shared_ptr<LateWords> words) noexcept;
     /// Of what no guest knows: `read` is set when it is acknowledged.
@@ -91,6 +98,7 @@ class Receipt {
 
     std::unique_ptr<GuestConnection> connection_;
     std::shared_ptr<ConnectionPool> pool_;
+    std::shared_ptr<void> place_;
     std::string call_;
     std::shared_ptr<LateWords> words_; ///< null: there is nothing to be said later
     std::shared_ptr<ReadMark> read_;

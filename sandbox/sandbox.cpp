@@ -189,12 +189,12 @@ void Sandbox::note_jobs(bool any) const
 }
 
 /// Of a reply that the guest awaits a word on, or not.
-void Sandbox::keep(Kept kept, bool acknowledge, Receipt* receipt)
+void Sandbox::keep(Kept kept, bool acknowledge, Receipt* receipt, std::shared_ptr<void> place)
 {
     if (!acknowledge || receipt == nullptr) {
         idle_->give_back(std::move(kept.connection));
     } else if (reach_.kept) {
-        *receipt = Receipt(std::move(kept.connection), idle_);
+        *receipt = Receipt(std::move(kept.connection), idle_, std::move(place));
     } else {
         *receipt = Receipt(std::move(kept.call), words_);
     }
@@ -321,11 +321,14 @@ protocol::JobOutputReply Sandbox::job_output(const protocol::JobOutputRequest& r
     // One that waits is no quick call; one that does not must get through however many wait.
     const auto turn = request.wait > 0 ? commands_.enter(stop) : Turns::Turn();
     const auto wait = time_of(request.wait);
+    auto place = request.acknowledge ? idle_->place_until_read() : nullptr;
+    auto asked = request;
+    asked.acknowledge = place != nullptr; // else the end counts as read once it was answered
     Kept kept;
-    auto reply = call<protocol::JobOutputReply>(Operation::job_output, request, stop,
-                                                wait + read_time, nullptr, nullptr, &printed,
-                                                request.acknowledge ? &kept : nullptr);
-    keep(std::move(kept), reply.acknowledge, receipt);
+    auto reply =
+        call<protocol::JobOutputReply>(Operation::job_output, asked, stop, wait + read_time,
+                                       nullptr, nullptr, &printed, place ? &kept : nullptr);
+    keep(std::move(kept), reply.acknowledge, receipt, std::move(place));
     return reply;
 }
 
@@ -341,11 +344,13 @@ protocol::JobKillReply Sandbox::job_kill(const protocol::JobKillRequest& request
     const auto grace = time_of(request.grace);
     // As for output: one that may take long is no quick call.
     const auto turn = grace > quick_grace ? commands_.enter(stop) : Turns::Turn();
+    auto place = request.acknowledge ? idle_->place_until_read() : nullptr;
+    auto asked = request;
+    asked.acknowledge = place != nullptr; // as for output
     Kept kept;
-    auto reply = call<protocol::JobKillReply>(Operation::job_kill, request, stop,
-                                              grace + answer_time, nullptr, nullptr, nullptr,
-                                              request.acknowledge ? &kept : nullptr);
-    keep(std::move(kept), reply.acknowledge, receipt);
+    auto reply = call<protocol::JobKillReply>(Operation::job_kill, asked, stop, grace + answer_time,
+                                              nullptr, nullptr, nullptr, place ? &kept : nullptr);
+    keep(std::move(kept), reply.acknowledge, receipt, std::move(place));
     return reply;
 }
 

@@ -252,7 +252,7 @@ class Sandbox {
                                          std::string_view request = {});
     void keep_attending() noexcept;
     void note_jobs(bool any) const;
-    void keep(Kept kept, bool acknowledge, Receipt* receipt);
+    void keep(Kept kept, bool acknowledge, Receipt* receipt, std::shared_ptr<void> place = nullptr);
     template <class Reply>
     Reply manage(protocol::Operation operation);
 

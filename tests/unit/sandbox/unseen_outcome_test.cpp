@@ -127,6 +127,37 @@ TEST_CASE("an end that an answer tells is read once that answer is, and not befo
     CHECK(becomes_true([&] { return !is_owed(); }));
 }
 
+TEST_CASE("a client that asks for ends and reads none leaves connections to the other servers")
+{
+    Machine machine;
+    auto request = command("exit 7");
+    request.background = true;
+    request.acknowledge = false;
+    berth::protocol::JobOutputRequest asked;
+    asked.job_id = machine.server->execute(request, {}).job_id;
+    asked.wait = 10'000;
+    asked.acknowledge = true;
+    std::vector<Receipt> unread;
+    const auto ask = [&] {
+        Receipt receipt;
+        const auto reply = machine.server->job_output(asked, {}, {}, &receipt);
+        CHECK(reply.state.exit_code == 7);
+        unread.push_back(std::move(receipt));
+        return reply.acknowledge;
+    };
+    std::size_t awaited = 0;
+    for (int i = 0; i < 200; ++i) { // a guest has 128 connections
+        awaited += ask() ? 1U : 0U;
+    }
+    CHECK(awaited == 32);
+    CHECK_NOTHROW((void)machine.another_server()->info());
+    unread[1].acknowledge();
+    unread.erase(unread.begin());
+    CHECK(ask());
+    CHECK(ask());
+    CHECK_FALSE(ask());
+}
+
 TEST_CASE("what is told to a server is marked no more")
 {
     Machine machine;
