@@ -464,15 +464,7 @@ MachineKeeper::Obtained MachineKeeper::create(const Wanted& wanted, Record& reco
                                      wanted.unnamed, backend_.is_bound_to_host());
     }
     Obtained obtained;
-    if (has_untold(record)) {
-        auto teller = claim_telling(wanted.key, wanted.taken, obtained.others_tell);
-        auto mine = record;
-        if (obtained.others_tell) {
-            mine.untold.clear(); // these news they have not, and the rest is asked for again
-        }
-        obtained.untold =
-            Untold(mine, /*knows=*/false, obtained.told, std::move(teller), wanted.taken);
-    }
+    take_news(wanted, record, obtained);
     obtained.sandbox = std::make_shared<sandbox::Sandbox>(std::move(machine), record.token);
     try {
         if (auto notice = set_up(*obtained.sandbox, settings_.setup, wanted.next.stop);

@@ -435,6 +435,7 @@ class MachineKeeper {
     [[nodiscard]] Untold take_untold(const std::string& key, bool knows, const Untold& taken,
                                      Told& told, bool& others_tell);
     void take_untold(const Wanted& wanted, const Record& record, bool knows, Obtained& obtained);
+    void take_news(const Wanted& wanted, const Record& record, Obtained& obtained) const;
 
     // ---- terms.cpp
     void change_terms(const Wanted& wanted, Record& record, sandbox::Sandbox& sandbox,

@@ -54,6 +54,20 @@ void MachineKeeper::take_untold(const Wanted& wanted, const Record& record, bool
     }
 }
 
+/// Of a machine that is being made: its news are this server's to tell, whoever tells the rest.
+void MachineKeeper::take_news(const Wanted& wanted, const Record& record, Obtained& obtained) const
+{
+    if (!has_untold(record)) {
+        return;
+    }
+    auto teller = claim_telling(wanted.key, wanted.taken, obtained.others_tell);
+    auto mine = record;
+    if (obtained.others_tell) {
+        mine.untold.clear(); // asked for again
+    }
+    obtained.untold = Untold(mine, /*knows=*/false, obtained.told, std::move(teller), wanted.taken);
+}
+
 Untold MachineKeeper::take_untold(const std::string& key, const Untold& taken, Told& told,
                                   bool& others_tell) noexcept
 {

@@ -123,7 +123,7 @@ class Configuration(unittest.TestCase):
         self.assertEqual(answer.returncode, 0, answer.stderr)
         settings = json.loads(answer.stdout)
         for key, value in {"local.pids": "256", "local.memory": "4 GiB", "local.cpus": "0.5",
-                           "network": "none", "env": "CI=true", "exec.max_timeout": "1 min"}.items():
+                           "network": "none", "env": "CI=true", "exec.max_timeout": "30 s"}.items():
             self.assertEqual(settings[key]["value"], value, key)
 
 
