@@ -77,6 +77,11 @@ MachineFacts own_facts(const sandbox::MachineRecord& record, const std::string& 
     if (!facts.socket_path.ends_with('/' + id + ".sock")) {
         facts.socket_path.clear();
     }
+    if (has_lost_its_name(facts, state)) {
+        std::erase_if(facts.cgroups,
+                      [&](const std::string& path) { return path.ends_with("/berth/" + id); });
+        facts.socket_path.clear();
+    }
     return facts;
 }
 

@@ -411,7 +411,8 @@ bool LocalBackend::is_gone(const sandbox::MachineRecord& record)
     // where the mounts are others too.
     const bool seen = !is_of_copy(record, settings_.state_directory) &&
                       !(process_has_ended(facts.pid, facts.start_time, facts.boot) &&
-                        nobody_listens(facts.socket_path));
+                        (nobody_listens(facts.socket_path) ||
+                         has_lost_its_name(facts, settings_.state_directory)));
     return !seen && !lives_unseen(settings_.state_directory, record);
 }
 

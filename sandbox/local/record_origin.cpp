@@ -39,8 +39,16 @@ bool names_another(const MachineFacts& facts, const std::string& state)
 bool is_another_s(const MachineFacts& facts, const std::string& generation,
                   const std::string& state)
 {
+    if (facts.note.empty()) {
+        return names_another(facts, state);
+    }
     const auto note = SessionFolder::parting_id(state, facts.folder, generation);
-    return note.empty() || facts.note.empty() ? names_another(facts, state) : note != facts.note;
+    if (!note.empty()) {
+        return note != facts.note;
+    }
+    // A machine of this folder's has ended before its note goes, and what it was given with it.
+    return SessionFolder::noted_generation(state, facts.folder).empty() ||
+           names_another(facts, state);
 }
 
 std::string socket_of(const Host& host, const std::string& key_hash)
@@ -70,6 +78,13 @@ bool is_of_copy(const sandbox::MachineRecord& record, const std::string& state)
            (record.generation.empty() ||
             !SessionFolder::is_lived_in(state, facts.folder, record.generation,
                                         Deadline::after({})));
+}
+
+bool has_lost_its_name(const MachineFacts& facts, const std::string& state)
+{
+    return facts.pid > 0 && process_has_ended(facts.pid, facts.start_time, facts.boot) &&
+           !SessionFolder::find_home(state, facts.folder).empty() &&
+           SessionFolder::is_unlived(state, facts.folder) && !nobody_listens(facts.socket_path);
 }
 
 sandbox::MachineRecord with_present_socket(const sandbox::MachineRecord& record,

@@ -1,8 +1,10 @@
 """A state directory that was copied, or moved: what is ended there is what is there."""
 
 import json
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -119,6 +121,19 @@ class CopiesTest(ParityTest):
         self.assertEqual(self.homes(copy), [])
         self.assertEqual(self.run_in(original, "cat file; kill -0 $(cat ~/job) && echo runs"), "mine\nruns\n")
 
+    def check_end(self, original, copy):
+        """In a copy whose session has had no machine of its own."""
+        for ways in ((("kill", "work"), ("kill", "work", "--purge")),
+                     (("kill", "work"), ("gc", "--homes-older-than", "0s"))):
+            with self.subTest(ways):
+                shutil.rmtree(copy, ignore_errors=True)
+                subprocess.run(["cp", "-a", original, copy], check=True)
+                for way in ways:
+                    self.in_folder(copy, "sessions", *way)
+                self.assertEqual(self.homes(copy), [])
+                self.assertEqual(self.run_in(original, "cat file; kill -0 $(cat ~/job) && echo runs"),
+                                 "mine\nruns\n")
+
     def move(self):
         """The state directory, with a machine of a job."""
         self.output("echo mine >file; sleep 300 >/dev/null 2>&1 & echo $! >~/job")
@@ -131,6 +146,8 @@ class CopiesTest(ParityTest):
 
     def test_a_copy_at_the_place_where_the_original_was_is_a_copy(self):
         self.move()
+        self.check_end(self.other, self.state.path)
+        shutil.rmtree(self.state.path)
         subprocess.run(["cp", "-a", self.other, self.state.path], check=True)
         self.check_two(self.other, self.state.path)
         self.end_moved()
@@ -138,6 +155,8 @@ class CopiesTest(ParityTest):
     def test_a_copy_is_one_also_where_its_original_was_moved(self):
         self.move()
         third = self.folder / "third"
+        self.check_end(self.other, third)
+        shutil.rmtree(third)
         subprocess.run(["cp", "-a", self.other, third], check=True)
         self.check_two(self.other, third)
         self.end_moved()
@@ -151,6 +170,27 @@ class CopiesTest(ParityTest):
         self.in_folder(self.state.path, "sessions", "kill", "work", "--purge")
         self.assertEqual(self.run_in(self.other, "cat file; kill -0 $(cat ~/job) && echo runs"), "mine\nruns\n")
         self.end_moved()
+
+    def test_what_was_moved_with_a_machine_that_had_died_takes_nothing_from_the_one_at_its_old_place(self):
+        for way in (("sessions", "kill", "work"), ("sessions", "gc")):
+            with self.subTest(way):
+                self.output("echo mine >file")
+                (guest,) = self.living_guests()
+                self.berth.close()
+                os.kill(guest, signal.SIGKILL)
+                self.wait_until(lambda: not self.living_guests(), 10, "the guest's end")
+                self.state.path.rename(self.other)
+                self.run_in(self.state.path, "sleep 300 >/dev/null 2>&1 & echo $! >~/job; echo theirs >file")
+                self.in_other(*way)
+                self.assertEqual(self.run_in(self.state.path, "cat file; kill -0 $(cat ~/job) && echo runs"),
+                                 "theirs\nruns\n")
+                self.assertIn("mine\n", self.run_in(self.other, "cat file"))
+                self.assertEqual(self.run_in(self.state.path, "kill -0 $(cat ~/job) && echo runs"), "runs\n")
+                for folder in (self.state.path, self.other):
+                    self.in_folder(folder, "sessions", "kill", "work", "--purge")
+                shutil.rmtree(self.state.path)
+                self.other.rename(self.state.path)
+                self.berth = self.start("--session", "work")
 
     def test_who_clears_up_in_a_copy_of_what_was_moved_ends_no_session_without_a_name(self):
         server = self.start()
