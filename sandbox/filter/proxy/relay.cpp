@@ -71,6 +71,9 @@ class Flow {
         broken_ = true;
     }
 
+    /// The same, while there may be more of what had come before.
+    void note_broken() noexcept { broken_ = true; }
+
     /// Nobody has said that it is over, nor closed his side.
     [[nodiscard]] bool was_broken_off() const noexcept { return broken_ || !is_done(); }
 
@@ -109,16 +112,15 @@ class Flow {
         return outcome != Stream::Outcome::broken;
     }
 
-    [[nodiscard]] bool write()
+    [[nodiscard]] Stream::Outcome write()
     {
         const auto [outcome, size] = to_.send(pending_);
-        if (outcome != Stream::Outcome::moved) {
-            return outcome == Stream::Outcome::later;
+        if (outcome == Stream::Outcome::moved) {
+            moved_ = true;
+            pending_.erase(0, size);
+            finish();
         }
-        moved_ = true;
-        pending_.erase(0, size);
-        finish();
-        return true;
+        return outcome;
     }
 
   private:
@@ -147,7 +149,7 @@ class Flow {
     void finish()
     {
         counted_ = pending_.size();
-        if (is_done() && !limited_ && !cut_) {
+        if (is_done() && !limited_ && !cut_ && !broken_) {
             to_.end();
         }
     }
@@ -213,16 +215,23 @@ bool reads_now(const Flow& reads, const Stream& stream, short happened)
     return reads.wants_input() && ((happened & readable) != 0 || stream.has_more());
 }
 
-bool writes_now(const Flow& writes, short happened)
+/// `later` where there is nothing to write, or it cannot be written.
+Stream::Outcome write_now(Flow& writes, short happened)
 {
-    return writes.wants_output() && (happened & (POLLOUT | POLLHUP | POLLERR)) != 0;
+    const bool may = writes.wants_output() && (happened & (POLLOUT | POLLHUP | POLLERR)) != 0;
+    return may ? writes.write() : Stream::Outcome::later;
+}
+
+bool has_failed(Stream::Outcome written)
+{
+    return written == Stream::Outcome::closed || written == Stream::Outcome::broken;
 }
 
 /// False: it has gone.
 bool move_at_client(Flow& up, Flow& down, const Stream& client, short happened)
 {
     return !has_gone(up, happened) && (!reads_now(up, client, happened) || up.read()) &&
-           (!writes_now(down, happened) || down.write());
+           !has_failed(write_now(down, happened));
 }
 
 /// One that has gone may have answered before, and what came of that is the client's.
@@ -231,7 +240,12 @@ void move_at_server(Flow& up, Flow& down, const Stream& server, short happened)
     if (reads_now(down, server, happened) && !down.read()) {
         down.break_off();
     }
-    if (writes_now(up, happened) && !up.write()) {
+    const auto written = write_now(up, happened);
+    if (written == Stream::Outcome::broken) {
+        // The kernel tells a reset once: after it what is received ends as a whole answer does.
+        down.note_broken();
+    }
+    if (has_failed(written)) {
         up.discard();
     }
 }

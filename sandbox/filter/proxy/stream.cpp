@@ -30,33 +30,40 @@ Stream::Moved moved(ssize_t size)
                                                          : Stream::Outcome::broken};
 }
 
-/// The other side's kernel has all that was sent.
-bool has_arrived(int socket)
+/// Of what was sent, what the other side's kernel has not said to have.
+int under_way(int socket)
 {
     int left = 0;
-    return ::ioctl(socket, SIOCOUTQ, &left) != 0 || left == 0;
+    return ::ioctl(socket, SIOCOUTQ, &left) == 0 ? left : 0;
 }
 
-/// Until there is nothing more that a reset would take away.
+/// Until there is nothing more that a reset would take away, or nobody who takes it.
 void wait_before_reset(int socket)
 {
-    const auto all = Deadline::after(patience_with_rest);
+    const auto heard = Deadline::after(patience_with_rest);
+    auto arrival = Deadline::after(patience_with_rest);
     auto pause = Deadline::after(pause_of_sender);
+    int least = under_way(socket);
     pollfd waiting{socket, POLLIN, 0};
     std::array<char, 16UL * 1024> thrown_away; // NOLINT(*-member-init): nobody reads it
-    while (!all.expired()) {
+    while (!arrival.expired()) {
         const ssize_t size = ::recv(socket, thrown_away.data(), thrown_away.size(), MSG_DONTWAIT);
-        if (size > 0) {
+        if (size > 0 && !heard.expired()) {
             pause = Deadline::after(pause_of_sender);
             continue;
         }
-        if (size == 0) {
-            waiting.events = 0; // it sends no more
+        if (size == 0 || heard.expired()) {
+            waiting.events = 0; // it sends no more, or for too long
+        }
+        const int left = under_way(socket);
+        if (left < least) { // by a slow reader too it is all to be had
+            least = left;
+            arrival = Deadline::after(patience_with_rest);
         }
         const bool is_sending = waiting.events != 0 && !pause.expired();
         const bool has_gone = (size < 0 && errno != EAGAIN && errno != EINTR) ||
                               (waiting.revents & (POLLHUP | POLLERR)) != 0;
-        if (has_gone || (!is_sending && has_arrived(socket))) {
+        if (has_gone || (!is_sending && left == 0)) {
             return;
         }
         (void)::poll(&waiting, 1, milliseconds_between_looks);
@@ -73,7 +80,8 @@ Stream::Moved PlainStream::receive(std::span<char> buffer) noexcept
 
 Stream::Moved PlainStream::send(std::string_view bytes) noexcept
 {
-    return moved(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+    const ssize_t size = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    return size < 0 && errno == EPIPE ? Moved{.outcome = Outcome::closed} : moved(size);
 }
 
 void PlainStream::end() noexcept

@@ -13,10 +13,11 @@ class Stream {
   public:
     enum class Outcome : std::uint8_t {
         moved,
-        later, ///< nothing now: poll for events()
-        ended, ///< of what is received: the other side has said that nothing more comes
-        cut,   ///< nothing more comes, and the other side has not said so, as it should
-        broken,
+        later,  ///< nothing now: poll for events()
+        ended,  ///< of what is received: the other side has said that nothing more comes
+        cut,    ///< nothing more comes, and the other side has not said so, as it should
+        closed, ///< of what is sent: the other side takes no more, and is still heard out
+        broken, ///< told once, to whoever comes first: what is received may then just end
     };
 
     struct Moved {
@@ -70,8 +71,9 @@ class PlainStream final : public Stream {
 void take_leave(const Stream& stream) noexcept;
 
 /// Has the other side hear that its connection broke, below TLS: it is reset when its socket is
-/// closed, which has to be next. Before that what was sent is waited for to arrive, and whoever is
-/// sending still is heard out, for some seconds at most: a reset takes both away.
+/// closed, which has to be next. Before that what was sent is waited for, as long as some of it
+/// arrives every few seconds, and whoever is sending still is heard out, for some seconds in all: a
+/// reset takes both away.
 void break_off(const Stream& stream) noexcept;
 
 } // namespace berth::filter

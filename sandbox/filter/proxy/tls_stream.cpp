@@ -197,7 +197,7 @@ Stream::Moved TlsStream::send(std::string_view bytes) noexcept
         return {.outcome = Outcome::moved, .size = size};
     }
     return {.outcome = ::SSL_get_error(tls_.get(), done) == SSL_ERROR_WANT_WRITE ? Outcome::later
-                                                                                 : Outcome::broken};
+                                                                                 : Outcome::closed};
 }
 
 short TlsStream::events(short wanted) const noexcept

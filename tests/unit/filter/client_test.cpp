@@ -277,6 +277,21 @@ TEST_CASE("an answer that its server broke off is broken off for its client, and
     }
 }
 
+TEST_CASE("an answer that its server broke off is no whole one, though its client still sends")
+{
+    // What tells the reset then is, as often as not, that no more can be sent: after it what the
+    // server had said ends like all of it.
+    const std::string answer = "HTTP/1.1 200 OK\r\n\r\n" + std::string(1000, 'x');
+    for (int i = 0; i < 20; ++i) {
+        OneServer server(answer, /*listens=*/false);
+        const auto got = ended("POST http://" + server.address() + "/ HTTP/1.1\r\n" +
+                               length_of_upload + "\r\n\r\n" + std::string(upload_size, 'x'));
+        CHECK(std::string_view(answer).starts_with(got.answer));
+        CHECK(got.was_broken_off);
+        (void)server.heard();
+    }
+}
+
 TEST_CASE("a session sends as many bytes as it may, and then nothing")
 {
     SendAllowance allowance(500);
