@@ -67,6 +67,20 @@ std::optional<std::uint64_t> memory_in_use(const std::string& commands)
     return *all - std::min(*all, cache);
 }
 
+/// Of v1.
+bool set_memory_and_swap(const std::string& limit, const std::string& with_swap,
+                         std::uint64_t bytes)
+{
+    const auto text = std::to_string(bytes);
+    if (!is_there(with_swap)) { // no swap accounting
+        return try_write(limit, text);
+    }
+    // Not for a moment may the first be above the second.
+    const bool raised = number_in(content_of(with_swap)).value_or(0) < bytes;
+    return try_write(raised ? with_swap : limit, text) &&
+           try_write(raised ? limit : with_swap, text);
+}
+
 bool set_memory(const std::string& commands, std::uint64_t bytes)
 {
     const auto text = std::to_string(bytes);
@@ -78,16 +92,17 @@ bool set_memory(const std::string& commands, std::uint64_t bytes)
     const std::string limit = commands + "/memory.limit_in_bytes";
     const std::string with_swap = commands + "/memory.memsw.limit_in_bytes";
     const std::string of_tcp = commands + "/memory.kmem.tcp.limit_in_bytes"; // counted apart
+    const auto tcp_before = content_of(of_tcp);
     if (!is_there(limit) || (is_there(of_tcp) && !try_write(of_tcp, text))) {
         return false;
     }
-    if (!is_there(with_swap)) { // no swap accounting
-        return try_write(limit, text);
+    if (set_memory_and_swap(limit, with_swap, bytes)) {
+        return true;
     }
-    // Not for a moment may the first be above the second.
-    const bool raised = number_in(content_of(with_swap)).value_or(0) < bytes;
-    return try_write(raised ? with_swap : limit, text) &&
-           try_write(raised ? limit : with_swap, text);
+    if (!tcp_before.empty()) {
+        (void)try_write(of_tcp, tcp_before); // else it would be changed in part, and told as not
+    }
+    return false;
 }
 
 bool set_pids(const std::string& commands, std::uint32_t most)

@@ -132,6 +132,15 @@ TEST_SUITE("local/cgroup_limits")
         CHECK(host.read("cpu/cpu.shares") == "1536");
     }
 
+    TEST_CASE("of v1, what is told as not changed is as it was")
+    {
+        Host host;
+        host.tree.add("memory/cmds/memory.limit_in_bytes/folder", "cannot be written");
+        host.tree.add("memory/cmds/memory.kmem.tcp.limit_in_bytes", "12345678");
+        CHECK_FALSE(change_cgroup_limits({host.tree.path() + "/memory"}, host.limits).memory);
+        CHECK(host.read("memory/cmds/memory.kmem.tcp.limit_in_bytes") == "12345678");
+    }
+
     TEST_CASE("where there is no cgroup nothing is changed")
     {
         const Host host;
