@@ -200,6 +200,17 @@ void Sandbox::keep(Kept kept, bool acknowledge, Receipt* receipt, std::shared_pt
     }
 }
 
+/// The same of a job's end, which any number of calls may ask for: of those that nobody reads more
+/// than so many keep no connection, and the guest has them for untold.
+void Sandbox::keep_end(Kept kept, bool acknowledge, Receipt* receipt)
+{
+    const bool waits = acknowledge && receipt != nullptr && reach_.kept;
+    auto place = waits ? idle_->place_until_read() : nullptr;
+    if (!waits || place) {
+        keep(std::move(kept), acknowledge, receipt, std::move(place));
+    }
+}
+
 Answer Sandbox::ask_any_version(Operation operation, const Deadline& deadline,
                                 std::string_view request)
 {
@@ -321,14 +332,11 @@ protocol::JobOutputReply Sandbox::job_output(const protocol::JobOutputRequest& r
     // One that waits is no quick call; one that does not must get through however many wait.
     const auto turn = request.wait > 0 ? commands_.enter(stop) : Turns::Turn();
     const auto wait = time_of(request.wait);
-    auto place = request.acknowledge ? idle_->place_until_read() : nullptr;
-    auto asked = request;
-    asked.acknowledge = place != nullptr; // else the end counts as read once it was answered
     Kept kept;
-    auto reply =
-        call<protocol::JobOutputReply>(Operation::job_output, asked, stop, wait + read_time,
-                                       nullptr, nullptr, &printed, place ? &kept : nullptr);
-    keep(std::move(kept), reply.acknowledge, receipt, std::move(place));
+    auto reply = call<protocol::JobOutputReply>(Operation::job_output, request, stop,
+                                                wait + read_time, nullptr, nullptr, &printed,
+                                                request.acknowledge ? &kept : nullptr);
+    keep_end(std::move(kept), reply.acknowledge, receipt);
     return reply;
 }
 
@@ -344,13 +352,11 @@ protocol::JobKillReply Sandbox::job_kill(const protocol::JobKillRequest& request
     const auto grace = time_of(request.grace);
     // As for output: one that may take long is no quick call.
     const auto turn = grace > quick_grace ? commands_.enter(stop) : Turns::Turn();
-    auto place = request.acknowledge ? idle_->place_until_read() : nullptr;
-    auto asked = request;
-    asked.acknowledge = place != nullptr; // as for output
     Kept kept;
-    auto reply = call<protocol::JobKillReply>(Operation::job_kill, asked, stop, grace + answer_time,
-                                              nullptr, nullptr, nullptr, place ? &kept : nullptr);
-    keep(std::move(kept), reply.acknowledge, receipt, std::move(place));
+    auto reply = call<protocol::JobKillReply>(Operation::job_kill, request, stop,
+                                              grace + answer_time, nullptr, nullptr, nullptr,
+                                              request.acknowledge ? &kept : nullptr);
+    keep_end(std::move(kept), reply.acknowledge, receipt);
     return reply;
 }
 

@@ -253,6 +253,7 @@ class Sandbox {
     void keep_attending() noexcept;
     void note_jobs(bool any) const;
     void keep(Kept kept, bool acknowledge, Receipt* receipt, std::shared_ptr<void> place = nullptr);
+    void keep_end(Kept kept, bool acknowledge, Receipt* receipt);
     template <class Reply>
     Reply manage(protocol::Operation operation);
 
