@@ -118,6 +118,9 @@ void SessionManager::Implementation::report_unread(const SessionId& id, Told tol
 void SessionManager::Implementation::tell_again(const SessionId& id, Told told)
 {
     const auto slot = slot_of(id);
+    std::erase_if(told.notices, [&](const std::string& notice) { // the next lease adds those
+        return std::ranges::find(told.unheard, notice) != told.unheard.end();
+    });
     const std::lock_guard lock(slot->mutex);
     told.add(std::exchange(slot->untold, {})); // which came later
     slot->untold = std::move(told);

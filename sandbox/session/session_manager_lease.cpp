@@ -112,7 +112,8 @@ std::optional<Lease> SessionManager::Implementation::lease_of(const std::shared_
     // Last: a call that hangs at the books or at a mount's disk must not have taken them along.
     const std::lock_guard lock(slot->mutex);
     lease.add(std::exchange(slot->untold, {}));
-    lease.add({.notices = std::exchange(lease.unheard, {})});
+    // Told as the others are, and still known for what nobody else has: it may come back unread.
+    std::ranges::copy(lease.unheard, std::back_inserter(lease.notices));
     return lease;
 }
 

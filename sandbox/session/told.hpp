@@ -14,8 +14,8 @@ namespace berth::session {
 struct Told {
     std::vector<std::string> notices;
     sandbox::Receipts receipts = {};
-    /// Of calls that failed with their machine, and whose results nobody has read: unlike `notices`
-    /// no guest and no book has them yet.
+    /// Of calls that failed with their machine, and whose results nobody has read: unlike the other
+    /// notices no guest and no book has them yet. A lease has them among its `notices` too.
     std::vector<std::string> unheard = {};
 
     /// Behind what is there already.

@@ -129,6 +129,17 @@ TEST_CASE_FIXTURE(Fixture, "what nobody else knows of a call that failed outlive
     CHECK(hears(*manager) == Notices{"a guest has it", "its client went away"});
     manager.reset();
     CHECK(hears(*start()).empty());
+    // A call that took it along and was given up brings it back for what it is.
+    manager = start();
+    (void)manager->acquire(tests::work);
+    manager->tell_again(tests::work, told);
+    for (int i = 0; i < 2; ++i) {
+        const auto lease = manager->acquire(tests::work);
+        CHECK(lease.notices == Notices{"a guest has it", "its client went away"});
+        manager->report_unread(tests::work, lease);
+    }
+    manager.reset();
+    CHECK(hears(*start()) == Notices{"its client went away"});
 }
 
 TEST_CASE_FIXTURE(Fixture, "a server that ends does not wait for the hosts of its machines")
