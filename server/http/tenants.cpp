@@ -2,6 +2,7 @@
 
 #include "sandbox/base/error.hpp"
 #include "sandbox/session/side_by_side.hpp"
+#include "server/http/legacy_sessions.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -106,12 +107,15 @@ void Tenants::make_room(const std::string& principal)
 
 void Tenants::leave(const Caller& caller)
 {
+    const auto owner = owner_of(caller);
     const std::lock_guard lock(mutex_);
-    for (auto each = places_.lower_bound({caller.principal, caller.settings, {}});
-         each != places_.end() && std::get<0>(each->first) == caller.principal &&
-         std::get<1>(each->first) == caller.settings;
-         ++each) {
-        each->second->leaves = true; // the sweeper takes it
+    for (auto each = places_.lower_bound({caller.principal, {}, {}});
+         each != places_.end() && std::get<0>(each->first) == caller.principal; ++each) {
+        const auto& settings = std::get<1>(each->first);
+        // Also under a number of sessions that an entry of the caller's had before.
+        if (owner_of({.principal = caller.principal, .settings = settings}) == owner) {
+            each->second->leaves = true; // the sweeper takes it
+        }
     }
 }
 

@@ -124,6 +124,14 @@ TEST_CASE("what is there for who can come no more is left once it has no call")
     CHECK(tenants->count() == 3);
     busy.reset();
     CHECK(becomes_true([&] { return tenants->count() == 2; }));
+    // Also of an entry that had another number of sessions when it was made.
+    auto wide = caller_of("bob");
+    wide.settings["session.max_per_principal"] = "8";
+    auto narrow = wide;
+    narrow.settings["session.max_per_principal"] = "4";
+    (void)tenants->get(wide, "wide");
+    tenants->leave(narrow);
+    CHECK(becomes_true([&] { return tenants->count() == 1; })); // the strict one of alice
 }
 
 TEST_CASE("a session that takes long to make keeps no other waiting")
