@@ -6,6 +6,7 @@
 #include "sandbox/session/printed_end.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -81,6 +82,23 @@ void require_success(const protocol::ExecuteReply& reply, const std::string& com
             .with_output(said));
 }
 
+/// The command is one that nobody can run, whatever the state of things.
+bool is_about_request(ErrorCode code)
+{
+    constexpr std::array about_request{ErrorCode::invalid_argument, ErrorCode::empty_command,
+                                       ErrorCode::not_found, ErrorCode::permission_denied,
+                                       ErrorCode::too_large};
+    return std::ranges::find(about_request, code) != about_request.end();
+}
+
+Error while_set_up(const Error& error)
+{
+    Error told(error.code(),
+               std::string("the sandbox could not be set up (session.setup): ") + error.what(),
+               error.hint());
+    return told.with_details_of(error).set_retryable(error.retryable());
+}
+
 protocol::ExecuteReply run(sandbox::Sandbox& sandbox, const protocol::ExecuteRequest& request,
                            const std::stop_token& stop)
 {
@@ -103,7 +121,9 @@ protocol::ExecuteReply run(sandbox::Sandbox& sandbox, const protocol::ExecuteReq
                         "Nothing of the call was done; the next one makes the sandbox anew.");
         }
         // Else who called would take it for one about the call's own command.
-        throw failed(request.command, std::string("could not be run: ") + error.what());
+        throw is_about_request(error.code())
+            ? failed(request.command, std::string("could not be run: ") + error.what())
+            : while_set_up(error);
     }
 }
 

@@ -149,6 +149,15 @@ TEST_SUITE("session/machine_setup")
         const auto said = machine.refusal({.commands = {"make"}, .variables = {}});
         CHECK(has(said, "`make` of session.setup could not be run: the environment is too large"));
         CHECK(has(said, "The operator corrects session.setup"));
+        // Of what has nothing to do with the command its own remedy is told.
+        machine.reply = [](const ExecuteRequest&) -> ExecuteReply {
+            throw Error(ErrorCode::sandbox_unavailable, "the connection broke",
+                        "look at the network");
+        };
+        const auto other = machine.refusal({.commands = {"make"}, .variables = {}});
+        CHECK(has(other, "could not be set up (session.setup): the connection broke"));
+        CHECK(has(other, "look at the network"));
+        CHECK_FALSE(has(other, "corrects"));
     }
 
     TEST_CASE("a variable that is not to be had is told as that")
