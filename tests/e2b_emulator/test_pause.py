@@ -155,7 +155,8 @@ class BySignalsTest(PauseTest):
 
     def test_who_stood_still_before_stands_still_after(self):
         box = self.create()
-        box.run("setsid sleep 78 </dev/null >/dev/null 2>&1 & sleep 0.3; kill -STOP $!")
+        box.run("setsid sleep 78 </dev/null >/dev/null 2>&1 & sleep 0.3; kill -STOP $!; "
+                "until grep -q '^State:.T' /proc/$!/status; do sleep 0.05; done")  # on a busy machine later
         self.pause(box)
         states = [pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8").partition("State:\t")[2][0]
                   for pid in processes_below(self.e2b.process.pid)]

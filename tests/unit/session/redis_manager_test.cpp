@@ -131,7 +131,7 @@ TEST_SUITE("session/redis_manager")
         CHECK(becomes_true([&] { // Redis is back
             return refusal_of([&] { (void)manager->list(); }).empty();
         }));
-        const tests::Suspension later(25s);
+        const tests::Suspension later(60s); // ten times the longest that an attempt takes
         CHECK(says(manager->acquire(work), "the sandbox was lost"));
     }
 
