@@ -71,7 +71,8 @@ std::string advice_on_unsaved(const session::Ended& ended, const session::Sessio
 std::string advice_on_unnoted(const Error& unnoted)
 {
     return (unnoted.hint().empty() ? "" : unnoted.hint() + '\n') +
-           "`berth sessions gc` notes it. What it saves again replaces what is there.";
+           "`berth sessions gc` notes it, and what it saves again replaces what is there. The "
+           "session's next call may be told that its sandbox was lost.";
 }
 
 /// Who has moved the state directory, or not mounted it, must not believe that files are gone. What
