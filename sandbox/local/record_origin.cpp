@@ -4,6 +4,7 @@
 #include "sandbox/base/host_time.hpp"
 #include "sandbox/local/cgroup_tree.hpp"
 #include "sandbox/local/destroy.hpp"
+#include "sandbox/local/process_identity.hpp"
 #include "sandbox/local/runtime_folder.hpp"
 #include "sandbox/local/session_folder.hpp"
 #include "sandbox/local/stale_sockets.hpp"
