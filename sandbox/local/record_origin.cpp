@@ -48,8 +48,7 @@ bool is_another_s(const MachineFacts& facts, const std::string& generation,
         return note != facts.note;
     }
     // A machine of this folder's has ended before its note goes, and what it was given with it.
-    return SessionFolder::noted_generation(state, facts.folder).empty() ||
-           names_another(facts, state);
+    return SessionFolder::has_noted_none(state, facts.folder) || names_another(facts, state);
 }
 
 std::string socket_of(const Host& host, const std::string& key_hash)

@@ -371,8 +371,20 @@ std::string SessionFolder::parting_id(const std::string& state, const std::strin
     const auto folder = path_of(state, name);
     const UniqueFd note(
         ::open((folder + '/' + parting_name).c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
-    return note && noted_generation(state, name) == generation ? file_id(note.get())
-                                                               : std::string();
+    struct stat status{};
+    // What somebody has put in its place is no note, and says nothing of whose a machine is.
+    const bool is_note = note && ::fstat(note.get(), &status) == 0 && S_ISREG(status.st_mode);
+    return is_note && noted_generation(state, name) == generation ? file_id(note.get())
+                                                                  : std::string();
+}
+
+bool SessionFolder::has_noted_none(const std::string& state, const std::string& name)
+{
+    const UniqueFd folder(
+        ::open(path_of(state, name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    struct stat status{};
+    return folder && ::fstatat(folder.get(), generation_name, &status, AT_SYMLINK_NOFOLLOW) != 0 &&
+           errno == ENOENT;
 }
 
 void SessionFolder::remove_if_empty() const noexcept

@@ -122,6 +122,9 @@ class SessionFolder {
     [[nodiscard]] static std::string parting_id(const std::string& state, const std::string& name,
                                                 const std::string& generation);
 
+    /// Whether the session has a folder there, and no machine is noted in it. Makes no folder.
+    [[nodiscard]] static bool has_noted_none(const std::string& state, const std::string& name);
+
     /// The folder itself, if nothing else is in it.
     void remove_if_empty() const noexcept;
 
