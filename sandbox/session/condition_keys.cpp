@@ -7,6 +7,10 @@
 namespace berth::session {
 namespace {
 
+using sandbox::Filter;
+using sandbox::Limits;
+using sandbox::Outbound;
+
 /// Which was given first makes no other machine: they are mounted in the order of their targets.
 std::vector<sandbox::Mount> in_order(std::vector<sandbox::Mount> mounts)
 {
@@ -15,111 +19,69 @@ std::vector<sandbox::Mount> in_order(std::vector<sandbox::Mount> mounts)
     return mounts;
 }
 
+template <auto Member>
+bool is_same(const Settings& wanted, const Conditions& made)
+{
+    return wanted.*Member == made.*Member;
+}
+
+/// The same of a member of a member.
+template <auto Part, auto Member>
+bool is_same_in(const Settings& wanted, const Conditions& made)
+{
+    return wanted.*Part.*Member == made.*Part.*Member;
+}
+
 constexpr std::array keys{
     ConditionKey{"e2b.allow_out", Change::none, true,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.outbound.allow == made.outbound.allow;
-                 }},
+                 is_same_in<&Conditions::outbound, &Outbound::allow>},
     ConditionKey{"e2b.deny_out", Change::none, true,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.outbound.deny == made.outbound.deny;
-                 }},
+                 is_same_in<&Conditions::outbound, &Outbound::deny>},
     ConditionKey{"filter.allow", Change::another, true,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.filter.allow == made.filter.allow;
-                 }},
+                 is_same_in<&Conditions::filter, &Filter::allow>},
     ConditionKey{"filter.deny", Change::another, true,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.filter.deny == made.filter.deny;
-                 }},
+                 is_same_in<&Conditions::filter, &Filter::deny>},
     ConditionKey{"filter.intercept", Change::another, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.filter.intercept == made.filter.intercept;
-                 }},
+                 is_same_in<&Conditions::filter, &Filter::intercept>},
     ConditionKey{"filter.max_sent", Change::another, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.filter.max_sent == made.filter.max_sent;
-                 }},
+                 is_same_in<&Conditions::filter, &Filter::max_sent>},
     ConditionKey{"filter.private", Change::another, true,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.filter.inner == made.filter.inner;
-                 }},
+                 is_same_in<&Conditions::filter, &Filter::inner>},
     ConditionKey{"filter.secret", Change::another, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.filter.secrets == made.filter.secrets;
-                 }},
-    ConditionKey{"local.cpus", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.limits.cpus == made.limits.cpus;
-                 }},
+                 is_same_in<&Conditions::filter, &Filter::secrets>},
+    ConditionKey{"local.cpus", Change::live, false, is_same_in<&Conditions::limits, &Limits::cpus>},
     ConditionKey{"local.memory", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.limits.memory == made.limits.memory;
-                 }},
+                 is_same_in<&Conditions::limits, &Limits::memory>},
     ConditionKey{"local.nofile", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.limits.nofile == made.limits.nofile;
-                 }},
-    ConditionKey{"local.pids", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.limits.pids == made.limits.pids;
-                 }},
+                 is_same_in<&Conditions::limits, &Limits::nofile>},
+    ConditionKey{"local.pids", Change::live, false, is_same_in<&Conditions::limits, &Limits::pids>},
     ConditionKey{"mount", Change::another, false,
                  [](const Settings& wanted, const Conditions& made) {
                      return in_order(wanted.mounts) == in_order(made.mounts);
                  }},
-    ConditionKey{"network", Change::another, true,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.network == made.network;
-                 }},
+    ConditionKey{"network", Change::another, true, is_same<&Conditions::network>},
     ConditionKey{"output.spill_session", Change::none, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.limits.spill_session == made.limits.spill_session;
-                 }},
+                 is_same_in<&Conditions::limits, &Limits::spill_session>},
     ConditionKey{"output.spill_stream", Change::none, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.limits.spill_stream == made.limits.spill_stream;
-                 }},
-    ConditionKey{"path_policy", Change::another, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.path_policy == made.path_policy;
-                 }},
+                 is_same_in<&Conditions::limits, &Limits::spill_stream>},
+    ConditionKey{"path_policy", Change::another, false, is_same<&Conditions::path_policy>},
     ConditionKey{"session.calls", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.limits.calls == made.limits.calls;
-                 }},
+                 is_same_in<&Conditions::limits, &Limits::calls>},
     ConditionKey{"session.home_retention", Change::live, false,
                  [](const Settings& wanted, const Conditions& made) {
                      return wanted.own_retention == made.own_retention &&
                             (!made.own_retention || wanted.home_retention == made.home_retention);
                  }},
-    ConditionKey{"session.idle_pause", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.idle_pause == made.idle_pause;
-                 }},
+    ConditionKey{"session.idle_pause", Change::live, false, is_same<&Conditions::idle_pause>},
     ConditionKey{"session.jobs", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.limits.jobs == made.limits.jobs;
-                 }},
-    ConditionKey{"session.on_disconnect", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.on_disconnect == made.on_disconnect;
-                 }},
+                 is_same_in<&Conditions::limits, &Limits::jobs>},
+    ConditionKey{"session.on_disconnect", Change::live, false, is_same<&Conditions::on_disconnect>},
     ConditionKey{"session.quota", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.limits.quota == made.limits.quota;
-                 }},
+                 is_same_in<&Conditions::limits, &Limits::quota>},
     ConditionKey{"session.save_on_end", Change::live, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.save_on_end.patterns == made.save_on_end.patterns;
-                 }},
-    ConditionKey{
-        "session.ttl", Change::live, false,
-        [](const Settings& wanted, const Conditions& made) { return wanted.ttl == made.ttl; }},
-    ConditionKey{"template", Change::another, false,
-                 [](const Settings& wanted, const Conditions& made) {
-                     return wanted.template_name == made.template_name;
-                 }},
+                 is_same_in<&Conditions::save_on_end, &SaveOnEnd::patterns>},
+    ConditionKey{"session.ttl", Change::live, false, is_same<&Conditions::ttl>},
+    ConditionKey{"template", Change::another, false, is_same<&Conditions::template_name>},
 };
 
 } // namespace
