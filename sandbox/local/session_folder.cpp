@@ -82,6 +82,23 @@ std::string cgroup_note(const std::string& slot, const std::string& id,
     return slot + '\n' + id + '\n' + generation;
 }
 
+/// Never what a link leads to. Invalid where there is none; errno says why.
+UniqueFd open_existing(const std::string& state, const std::string& name)
+{
+    return UniqueFd(::open(SessionFolder::path_of(state, name).c_str(),
+                           O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+/// Whether a machine is noted there; nothing where that cannot be told.
+std::optional<bool> has_generation(int folder)
+{
+    struct stat status{};
+    if (::fstatat(folder, generation_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        return true;
+    }
+    return errno == ENOENT ? std::optional(false) : std::nullopt;
+}
+
 /// The folder where it has that machine's; invalid: it has not, or there is none. By the key: what
 /// a record says of itself may be another's word, in shared books.
 UniqueFd open_of(const std::string& state, const sandbox::MachineRecord& record)
@@ -90,8 +107,7 @@ UniqueFd open_of(const std::string& state, const sandbox::MachineRecord& record)
     if (key == record.data.end() || key->second.find('/') != std::string::npos) {
         return {};
     }
-    UniqueFd folder(::open(SessionFolder::path_of(state, key->second).c_str(),
-                           O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    UniqueFd folder = open_existing(state, key->second);
     try {
         return folder && read_file_limited(folder.get(), generation_name, 256) == record.generation
                    ? std::move(folder)
@@ -332,8 +348,7 @@ std::string SessionFolder::last_words(const std::string& state,
 bool SessionFolder::is_lived_in(const std::string& state, const std::string& name,
                                 const std::string& generation, const Deadline& deadline)
 {
-    const UniqueFd folder(
-        ::open(path_of(state, name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    const UniqueFd folder = open_existing(state, name);
     if (!folder) {
         return errno != ENOENT && errno != ENOTDIR;
     }
@@ -353,16 +368,12 @@ bool SessionFolder::is_lived_in(const std::string& state, const std::string& nam
 
 bool SessionFolder::is_unlived(const std::string& state, const std::string& name)
 {
-    const UniqueFd folder(
-        ::open(path_of(state, name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    const UniqueFd folder = open_existing(state, name);
     if (!folder) {
         return errno == ENOENT || errno == ENOTDIR;
     }
-    struct stat status{};
-    if (::fstatat(folder.get(), generation_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-        return errno == ENOENT;
-    }
-    return protocol::is_parting_note_free(folder.get(), parting_name);
+    const auto noted = has_generation(folder.get());
+    return noted && (!*noted || protocol::is_parting_note_free(folder.get(), parting_name));
 }
 
 std::string SessionFolder::parting_id(const std::string& state, const std::string& name,
@@ -380,11 +391,8 @@ std::string SessionFolder::parting_id(const std::string& state, const std::strin
 
 bool SessionFolder::has_noted_none(const std::string& state, const std::string& name)
 {
-    const UniqueFd folder(
-        ::open(path_of(state, name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    struct stat status{};
-    return folder && ::fstatat(folder.get(), generation_name, &status, AT_SYMLINK_NOFOLLOW) != 0 &&
-           errno == ENOENT;
+    const UniqueFd folder = open_existing(state, name);
+    return folder && has_generation(folder.get()) == false;
 }
 
 void SessionFolder::remove_if_empty() const noexcept
