@@ -171,7 +171,7 @@ std::string Application::session_text(const std::stop_token& stop)
 {
     tools::Told told;
     const auto tell_again = [&] {
-        if (!told.notices.empty() || !told.receipts.empty()) { // for the agent, who may be another
+        if (!told.is_empty()) { // for the agent, who may not be who reads this
             sessions_.tell_again(options_->session, std::move(told));
         }
     };

@@ -18,6 +18,12 @@ struct Told {
     /// notices no guest and no book has them yet. A lease has them among its `notices` too.
     std::vector<std::string> unheard = {};
 
+    /// Nothing of it goes on waiting to be read; a receipt does that without a notice too.
+    [[nodiscard]] bool is_empty() const noexcept
+    {
+        return notices.empty() && receipts.empty() && unheard.empty();
+    }
+
     /// Behind what is there already.
     void add(Told later)
     {

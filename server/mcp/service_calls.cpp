@@ -121,8 +121,7 @@ void give(rpc::Call& call, std::string reply, const std::shared_ptr<sandbox::Rec
     if (!unheard.empty() && !call.is_cancelled()) {
         told.unheard.push_back(std::move(unheard));
     }
-    // Also of a receipt without a word of its own: what it is of goes on waiting for it.
-    if (!sent && !(told.notices.empty() && told.unheard.empty() && told.receipts.empty())) {
+    if (!sent && !told.is_empty()) {
         configuration.untold(std::exchange(told, {}));
     }
     sign(call, sent, receipt, std::move(told), configuration.unread);
