@@ -102,6 +102,15 @@ Served served(const Rules& rules, const std::string& said,
     return served;
 }
 
+/// With no secrets, and nobody who is told.
+void serve(UniqueFd client, const Rules& rules)
+{
+    const SecretBook secrets({});
+    const Reporter reporter(-1);
+    berth::filter::serve_client(std::move(client),
+                                {.rules = rules, .secrets = secrets, .reporter = reporter});
+}
+
 constexpr std::size_t upload_size = 8UL * 1024 * 1024;
 const std::string length_of_upload = "Content-Length: " + std::to_string(upload_size);
 
@@ -126,10 +135,7 @@ Uploaded uploaded(const Rules& rules, const std::string& head)
         uploaded.answer = received(mine.get());
         ::shutdown(mine.get(), SHUT_WR);
     });
-    const SecretBook secrets({});
-    const Reporter reporter(-1);
-    berth::filter::serve_client(std::move(proxys),
-                                {.rules = rules, .secrets = secrets, .reporter = reporter});
+    serve(std::move(proxys), rules);
     client.join();
     return uploaded;
 }
@@ -158,11 +164,7 @@ Ended ended(const std::string& said)
         ended.was_broken_off = size < 0 && errno == ECONNRESET;
         ::shutdown(mine.get(), SHUT_WR);
     });
-    const auto rules = open_loopback();
-    const SecretBook secrets({});
-    const Reporter reporter(-1);
-    berth::filter::serve_client(std::move(proxys),
-                                {.rules = rules, .secrets = secrets, .reporter = reporter});
+    serve(std::move(proxys), open_loopback());
     client.join();
     return ended;
 }
