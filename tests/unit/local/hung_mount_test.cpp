@@ -38,7 +38,7 @@ void require(bool done, const char* what)
 /// until it ends.
 class HungFileSystem {
   public:
-    explicit HungFileSystem(const std::string& place)
+    explicit HungFileSystem(const std::string& place) : place_(place)
     {
         require(::unshare(CLONE_NEWNS) == 0 &&
                     ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0,
@@ -63,8 +63,12 @@ class HungFileSystem {
         return header.unique;
     }
 
-    /// Who waits is told of an error.
-    void end() { device_.reset(); }
+    /// Who waits is told of an error, and its folder can be removed.
+    void end()
+    {
+        device_.reset();
+        require(::umount2(place_.c_str(), MNT_DETACH) == 0, "unmount it");
+    }
 
   private:
     /// Before this the kernel asks nothing else.
@@ -83,6 +87,7 @@ class HungFileSystem {
         require(::write(device_.get(), &answer, sizeof answer) == sizeof answer, "begin");
     }
 
+    const std::string place_;
     UniqueFd device_;
 };
 
