@@ -5,20 +5,25 @@
 // own (/usr, /etc, /opt).
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launcher/trees.hpp"
+#include "sandbox/local/local_machine.hpp"
 #include "tests/unit/local/machine_fixture.hpp"
 #include "tests/unit/local/swapped_path.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -153,6 +158,7 @@ class Races {
                 wrong = create(spec(line));
             }
         }
+        end_left();
         if (wrong.empty() && !bait_.is_as_before()) {
             wrong = "it was changed:\n" + bait_.told();
         }
@@ -170,7 +176,7 @@ class Races {
     std::string create(const sandbox::MachineSpec& spec)
     {
         try {
-            bench_.make(spec);
+            made_.push_back(bench_.make(spec).record());
         } catch (const Error&) {
             return {};
         }
@@ -183,8 +189,17 @@ class Races {
         } catch (const std::exception&) {
             // Its socket is out of reach behind a name that is another's at this moment.
         }
-        destroy();
+        destroy(made_.back());
         return seen;
+    }
+
+    /// Of all machines that were made, how many ran on; they end.
+    [[nodiscard]] std::ptrdiff_t end_living()
+    {
+        return std::ranges::count_if(std::exchange(made_, {}), [](const auto& record) {
+            const auto guest = local::open_guest(local::facts_from(record));
+            return guest.valid() && sys::pidfd_send_signal(guest.get(), SIGKILL) == 0;
+        });
     }
 
     Bench& bench() noexcept { return bench_; }
@@ -206,18 +221,32 @@ class Races {
         return spec;
     }
 
-    void destroy()
+    void destroy(const sandbox::MachineRecord& record)
     {
         try {
             bench_.destroy();
         } catch (const std::exception&) {
-            // The folder it is to be removed from is another one at this moment; the next creation
-            // ends what is left.
+            // The folder it is to be removed from is another one at this moment. Whoever keeps the
+            // books tries again.
+            left_.push_back(record);
+        }
+    }
+
+    void end_left()
+    {
+        for (const auto& record : std::exchange(left_, {})) {
+            try {
+                bench_.backend().destroy(record, false);
+            } catch (const std::exception&) {
+                // It counts as living.
+            }
         }
     }
 
     Bench bench_;
     Bait bait_;
+    std::vector<sandbox::MachineRecord> made_;
+    std::vector<sandbox::MachineRecord> left_; ///< of those, which could not be ended
 };
 
 /// Looks, and then acts by the name. What none of berth's code may do.
@@ -275,14 +304,21 @@ TEST_CASE(
 {
     Races races;
     const auto run = [&](const Line& line) {
+        std::ptrdiff_t living = 0;
         for (const auto with : {With::link, With::pipe}) {
-            CAPTURE(line.path);
+            CAPTURE(std::string(line.path));
             CAPTURE(static_cast<int>(with));
             CHECK(races.run(line, with) == "");
+            living += races.end_living();
         }
+        return living;
     };
-    std::ranges::for_each(lines, run);
+    for (const auto& line : lines) {
+        CHECK(run(line) == 0);
+    }
     if (wanted_rounds() > 0) {
+        // These may look like a copy's meanwhile, or an earlier machine's note be in the place of
+        // the last one's, and then the machine counts as another directory's to end (ADR 25).
         std::ranges::for_each(own_lines, run);
     }
     races.bench().make(Bench::spec("another")); // and it works still
