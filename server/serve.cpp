@@ -40,7 +40,9 @@ constexpr auto grace_after_eof = 350ms;
 /// Then calls are stopped and have until here to say how they ended.
 constexpr auto drain_time = 700ms;
 /// Of the client, to read the last answers: what it has not read the next server tells of.
-constexpr auto reading_time = 50ms;
+constexpr std::chrono::milliseconds reading_time = 50ms;
+/// One that has closed its side alone may read as late as a pipe's next program starts.
+constexpr auto reading_after_eof = 600ms;
 
 /// One client's connection, its reader and its calls.
 struct Peer {
@@ -139,17 +141,19 @@ void shut_down(Application& application, Peer& peer, Reason reason,
                const std::chrono::steady_clock::time_point started)
 {
     const auto left = [started](std::chrono::milliseconds until) {
-        return Deadline::after(std::max(started + until - std::chrono::steady_clock::now(),
-                                        std::chrono::nanoseconds(0)));
+        return std::max(started + until - std::chrono::steady_clock::now(),
+                        std::chrono::nanoseconds(0));
     };
-    if (reason != Reason::end_of_input || !peer.dispatcher.drain(left(grace_after_eof))) {
+    const bool is_piped = reason == Reason::end_of_input;
+    if (!is_piped || !peer.dispatcher.drain(Deadline::after(left(grace_after_eof)))) {
         if (reason != Reason::signal) {
             application.sessions().leave_commands();
         }
         peer.dispatcher.stop();
-        peer.dispatcher.drain(left(drain_time));
+        peer.dispatcher.drain(Deadline::after(left(drain_time)));
     }
-    peer.transport.settle(reading_time);
+    const auto reading = std::chrono::ceil<std::chrono::milliseconds>(left(reading_after_eof));
+    peer.transport.settle(is_piped ? std::max(reading, reading_time) : reading_time);
     application.sessions().backend().leave();
     application.sessions().close();
 }

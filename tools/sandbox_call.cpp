@@ -1,12 +1,28 @@
 #include "tools/sandbox_call.hpp"
 
 #include "sandbox/base/visible.hpp"
+#include "sandbox/session/lifecycle.hpp"
 #include "sandbox/session/unseen_outcomes.hpp"
 
 #include <string>
 #include <utility>
 
 namespace berth::tools {
+namespace {
+
+/// In that one, of the one that ended for the reason `why`; empty: nobody knows.
+std::string what_is_left(const std::string& why, bool keeps_home)
+{
+    if (session::is_with_home(why)) {
+        return " with an empty home: all that was in this one is gone.";
+    }
+    return keeps_home ? ": its processes and what was outside the home are gone, so look before "
+                        "you go on."
+                      : ", and says whether the files of this one are still there: look before "
+                        "you go on.";
+}
+
+} // namespace
 
 session::Lease lease_sandbox(Context& context)
 {
@@ -29,18 +45,12 @@ void report_lost(Context& context, const session::Lease& lease, const Error& cau
 {
     context.sessions.report_lost(context.session, lease);
     const auto ended = context.sessions.why_ended(context.session, lease);
-    const bool keeps_home = context.sessions.backend().is_bound_to_host();
     throw Error(ErrorCode::session_lost,
                 (ended.empty() ? std::string("the sandbox was lost during this call: ")
                                : "the sandbox has ended during this call (" + ended + "): ") +
                     cause.what(),
-                keeps_home
-                    ? "What the call did before is not known. The next call gets a fresh sandbox: "
-                      "its processes and what was outside the home are gone, so look before you go "
-                      "on."
-                    : "What the call did before is not known. The next call gets a fresh sandbox, "
-                      "and says whether the files of this one are still there: look before you go "
-                      "on.");
+                "What the call did before is not known. The next call gets a fresh sandbox" +
+                    what_is_left(ended, context.sessions.backend().is_bound_to_host()));
 }
 
 void refuse_unsent(Context& context, const session::Lease& lease, const sandbox::Unsent& cause)

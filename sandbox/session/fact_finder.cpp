@@ -198,6 +198,10 @@ FactFinder::Look FactFinder::look_at(Record of) const
                         : sleep_at_leaving(in_force.on_disconnect) + end_sentence(record, in_force);
     }
     if (is_elsewhere(settings_.place, record)) {
+        if (running) {
+            facts.silence = "it is on the host " + visible(record.place->host) +
+                            ", where `berth sessions list` tells, also whether it has ended";
+        }
         facts.why += " (on the host " + visible(record.place->host) + ", as the books have it)";
     }
     if (record.made_with && record.epoch != 0) { // else no machine was ready with them
@@ -421,7 +425,7 @@ std::vector<SessionFacts> FactFinder::all_asked() const
             return std::move(look.facts);
         }
         auto sight = ask_guest(std::move(look), look_time);
-        if (!sight.trouble.empty() && !sight.elsewhere) { // of which the host is told
+        if (!sight.trouble.empty() && sight.facts.silence.empty()) {
             sight.facts.silence = sight.trouble;
         }
         return sight.facts;

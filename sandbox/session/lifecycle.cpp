@@ -12,13 +12,14 @@ struct Rule {
 };
 
 constexpr std::string_view host_restarted = "the host was restarted";
+constexpr std::string_view deleted_with_files = "it was deleted with its files";
 
 constexpr std::array rules{
     Rule{State::absent, Event::create, {State::creating, "its first call needs a machine"}},
     Rule{State::creating, Event::created, {State::running, "its guest answered"}},
     Rule{State::creating, Event::gone, {State::lost, "the server that made it died meanwhile"}},
     Rule{State::creating, Event::end, {State::ended, "it was ended while it was made"}},
-    Rule{State::creating, Event::purge, {State::absent, "it was deleted with its files"}},
+    Rule{State::creating, Event::purge, {State::absent, deleted_with_files}},
     Rule{State::running, Event::gone, {State::lost, "its machine is gone and nobody ended it"}},
     Rule{State::running, Event::restarted, {State::lost, host_restarted}},
     Rule{State::running, Event::expired, {State::ended, "it was not used for its time to live"}},
@@ -33,13 +34,13 @@ constexpr std::array rules{
          {State::ended, "it was made by an earlier release of berth, to which this one cannot "
                         "speak any more"}},
     Rule{State::running, Event::end, {State::ended, "it was ended on request"}},
-    Rule{State::running, Event::purge, {State::absent, "it was deleted with its files"}},
+    Rule{State::running, Event::purge, {State::absent, deleted_with_files}},
     Rule{State::ended, Event::adopt, {State::running, "its machine was taken over"}},
     Rule{State::ended, Event::create, {State::creating, "a call needs a machine again"}},
-    Rule{State::ended, Event::purge, {State::absent, "it was deleted with its files"}},
+    Rule{State::ended, Event::purge, {State::absent, deleted_with_files}},
     Rule{State::lost, Event::create, {State::creating, "a fresh machine replaces the lost one"}},
     Rule{State::lost, Event::end, {State::ended, "it was ended on request"}},
-    Rule{State::lost, Event::purge, {State::absent, "it was deleted with its files"}},
+    Rule{State::lost, Event::purge, {State::absent, deleted_with_files}},
 };
 
 constexpr std::array<std::string_view, 5> names{"absent", "creating", "running", "ended", "lost"};
@@ -54,6 +55,11 @@ std::optional<Transition> next(State state, Event event) noexcept
         }
     }
     return std::nullopt;
+}
+
+bool is_with_home(std::string_view why) noexcept
+{
+    return why == deleted_with_files;
 }
 
 std::string replacement_notice(State before, std::string_view why)

@@ -47,6 +47,9 @@ struct Transition {
 /// power loss emptied (file_registry.cpp) or that is damaged (session_end.cpp).
 [[nodiscard]] std::optional<Transition> next(State state, Event event) noexcept;
 
+/// Whether a transition with that `why` took the home too.
+[[nodiscard]] bool is_with_home(std::string_view why) noexcept;
+
 /// What the agent is told when it gets a fresh machine after one that was `before`, for the reason
 /// `why` of its record; empty when nothing.
 [[nodiscard]] std::string replacement_notice(State before, std::string_view why);

@@ -106,6 +106,7 @@ class RedisRegistry : public Registry {
     std::optional<Record> find(const std::string& key) override;
     void put(const std::string& key, const Record& record) override;
     void erase(const std::string& key) override;
+    bool was_erased(const std::string& key) override;
     void touch(const std::string& key) noexcept override;
     std::vector<std::string> keys() override;
     std::vector<std::string> may_have_machine() override;
@@ -357,6 +358,11 @@ void RedisRegistry::erase(const std::string& key)
         throw lock_lost();
     }
     books_.forget(key);
+}
+
+bool RedisRegistry::was_erased(const std::string& key)
+{
+    return run(redis_scripts::was_erased, {redis_keys::purged(key)}, {}).at(0).text == "erased";
 }
 
 void RedisRegistry::touch(const std::string& key) noexcept

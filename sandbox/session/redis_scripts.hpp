@@ -215,6 +215,11 @@ redis.call('HDEL', KEYS[6], ARGV[3])
 return {generation, 'gone'}
 )lua";
 
+/// KEYS: …, purged. Answers "erased" for as long as that is remembered.
+inline constexpr std::string_view was_erased = R"lua(
+return {generation, redis.call('EXISTS', KEYS[2]) == 1 and 'erased' or ''}
+)lua";
+
 /// KEYS: …, record, index, purged, machines. ARGV: …, session, record, token, time of last use, how
 /// long it is kept, revision, time of last use by the host's clock, as `put` the last one. Writes
 /// what was in the books before Redis was restarted, unless they have it, or something later.

@@ -165,6 +165,10 @@ class Registry {
     /// Under lock(), as put(). Idempotent.
     virtual void erase(const std::string& key) = 0;
 
+    /// Of a key that has no record: whether somebody removed that on purpose, as far as these books
+    /// remember. Shared ones may have lost it.
+    [[nodiscard]] virtual bool was_erased(const std::string& /*key*/) { return true; }
+
     /// The session is in use now. Needs no lock; a session that is gone is ignored.
     virtual void touch(const std::string& key) noexcept = 0;
 

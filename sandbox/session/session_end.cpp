@@ -235,8 +235,8 @@ std::string MachineKeeper::why_ended(const std::string& key, const Seen& seen) n
     const auto told = [](Event event) { return std::string(next(State::running, event)->why); };
     try {
         const auto record = registry_.find(key);
-        if (!record) { // which of shared books may be an accident
-            return registry_.is_shared() ? std::string() : told(Event::purge);
+        if (!record) {
+            return registry_.was_erased(key) ? told(Event::purge) : std::string();
         }
         if (only_waits(*record)) {
             return told(Event::purge);
@@ -250,7 +250,7 @@ std::string MachineKeeper::why_ended(const std::string& key, const Seen& seen) n
             // One elsewhere whose home has vanished counts on.
             const bool is_purged = seen.is_of_session_before(*record) && !record->found_home &&
                                    (backend_.is_bound_to_host() || record->epoch <= seen.epoch) &&
-                                   !registry_.is_shared(); // as above
+                                   !registry_.is_shared(); // which may have lost it
             return is_purged ? told(Event::purge) : std::string();
         }
         if (record->state == State::ended) {

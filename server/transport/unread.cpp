@@ -38,10 +38,11 @@ bool socket_is_empty(int socket, bool is_shut) noexcept
            (bytes == 1 && is_shut && is_tcp(socket));
 }
 
-/// One whose peer closed it with something unread in it: that counts no more.
-bool socket_is_broken(int socket) noexcept
+/// A socket whose peer closed it with something unread in it, which counts no more; a pipe that
+/// nobody has open to read.
+bool is_broken(int output) noexcept
 {
-    pollfd state{.fd = socket, .events = 0, .revents = 0};
+    pollfd state{.fd = output, .events = 0, .revents = 0};
     return ::poll(&state, 1, 0) > 0 && (state.revents & POLLERR) != 0;
 }
 
@@ -64,7 +65,7 @@ std::uint64_t Unread::read_until() noexcept
     // In this order: the error is there before the count goes down. Whoever reads from the socket
     // may take the error away.
     const bool empty = socket_is_empty(output_, shut_);
-    broken_ = broken_ || socket_is_broken(output_);
+    broken_ = broken_ || is_broken(output_);
     return empty && !broken_ ? written : 0;
 }
 
@@ -134,7 +135,7 @@ std::chrono::milliseconds Unread::look()
 void Unread::settle(std::chrono::milliseconds time)
 {
     const auto end = std::chrono::steady_clock::now() + time;
-    while (look().count() >= 0 && std::chrono::steady_clock::now() < end) {
+    while (look().count() >= 0 && !is_broken(output_) && std::chrono::steady_clock::now() < end) {
         std::this_thread::sleep_for(first);
     }
 }

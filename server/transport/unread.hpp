@@ -55,7 +55,7 @@ class Unread {
     /// below zero when nothing waits.
     std::chrono::milliseconds look();
 
-    /// Until nothing waits, or for so long.
+    /// Until nothing waits, or the reader has gone, or for so long.
     void settle(std::chrono::milliseconds time);
 
   private:

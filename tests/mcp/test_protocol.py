@@ -3,12 +3,14 @@
 Calls run on berth-direct, which needs nothing of the host: what isolates is tested elsewhere.
 What many calls at once do is in test_in_flight.py, for sandboxes as well."""
 
+import fcntl
 import json
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import termios
 import time
 import unittest
 
@@ -322,6 +324,32 @@ class ProtocolTest(Bench):
                 time.sleep(0.3)
                 self.assertLess(berth.seconds_to_end(end), 1.0)
                 self.wait_for(lambda: not self.state.processes())
+
+    def test_who_pipes_calls_through_it_may_read_late(self):
+        """As the next program of a shell's pipe, which has yet to start."""
+        calls = b"".join(json.dumps(message).encode() + b"\n" for message in (
+            request(1, "initialize", {"protocolVersion": LEGACY}),
+            request(2, "tools/call", {"name": "bash_exec", "arguments": {"command": "echo hi"}})))
+
+        def piped(reads_after):
+            with subprocess.Popen([binary_path(), "serve", "--state-dir", str(self.state.path / "s"),
+                                   "--session", "piped"],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL) as server:
+                self.addCleanup(server.kill)
+                server.stdin.write(calls)
+                server.stdin.close()
+                # Its start takes its time.
+                self.wait_for(lambda: fcntl.ioctl(server.stdout, termios.FIONREAD, b"\0" * 4) > b"\0" * 4)
+                time.sleep(reads_after)
+                return server.stdout.read().splitlines()
+        self.addCleanup(subprocess.run, [binary_path(), "sessions", "kill", "piped", "--purge",
+                                         "--state-dir", str(self.state.path / "s")],
+                        capture_output=True, check=True)
+        for _ in range(2):
+            answers = piped(0.3)
+            self.assertIn(b"hi", answers[-1])
+            self.assertNotIn(b"reached nobody", answers[-1])
 
     def test_a_client_that_no_longer_reads_ends_it(self):
         server = subprocess.Popen([binary_path("berth-direct")], stdin=subprocess.PIPE,

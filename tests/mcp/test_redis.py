@@ -345,12 +345,26 @@ class RedisTest(unittest.TestCase):
         self.assertIn("on the host here", refused.error["message"])
         self.run_command(here, "true")
         self.assertEqual(len(self.guests()), 1)
-        header, row = self.command_line("sessions", "list", state=1)[1].splitlines()
+        header, row, _, below = self.command_line("sessions", "list", state=1)[1].splitlines()
         self.assertEqual((header.split()[-1], row.split()[-1]), ("HOST", "here"))
+        self.assertIn("Not known whether running or paused", below)
+        self.assertIn("apart (it is on the host here, where `berth sessions list` tells", below)
         (listed,) = json.loads(self.command_line("sessions", "list", "--json", state=1)[1])
         self.assertEqual(listed["host"], "here")
+        self.assertIn("it is on the host here", listed["trouble"])
         (home,) = self.states[0].path.glob("sessions/*/home")
         self.assertIn(f"home on its host: {home}\n", self.command_line("sessions", "show", "apart", state=1)[1])
+
+    def test_a_call_whose_session_is_purged_is_told_so_as_with_books_in_files(self):
+        server = self.start("gone")
+        pending = server.call_async("bash_exec", {"command": "touch begun; sleep 300"})
+        end = time.monotonic() + 20
+        while not list(self.states[0].path.glob("sessions/*/home/begun")):
+            self.assertLess(time.monotonic(), end)
+        self.assertEqual(self.command_line("sessions", "kill", "gone", "--purge")[0], 0)
+        lost = pending.result()
+        self.assertIn("has ended during this call (it was deleted with its files)", lost.text)
+        self.assertIn("with an empty home", lost.error["hint"])
 
     def test_what_another_host_hides_after_a_loss_is_named_and_comes_back(self):
         """Nothing of berth ran on this host when the books were lost."""

@@ -364,6 +364,16 @@ class SessionsTest(ParityTest):
         self.assertIn("has ended during this call (it was ended on request)", lost.text)
         self.assertEqual(self.output("ls"), "begun\n")
 
+    def test_a_call_that_had_begun_is_told_that_its_files_were_deleted(self):
+        pending = self.berth.call_async("bash_exec", {"command": "touch begun; sleep 300"})
+        self.wait_until(lambda: self.output("ls") == "begun\n", 10, "the command began")
+        self.command_line("sessions", "kill", "work", "--purge")
+        lost = pending.result()
+        self.assertEqual(lost.error.get("code"), "session_lost", lost)
+        self.assertIn("has ended during this call (it was deleted with its files)", lost.text)
+        self.assertIn("a fresh sandbox with an empty home", lost.error["hint"])
+        self.assertEqual(self.output("ls"), "")
+
     def test_what_a_sandbox_was_made_with_is_told_to_who_asked_for_something_else(self):
         self.berth = self.start("--session", "work", env={"BERTH_LOCAL_PIDS": "300"})
         self.assertEqual(self.run_command("true").notices, [])

@@ -144,6 +144,7 @@ TEST_SUITE("session/registry")
             registry->erase(key_of("work"));
         }
         CHECK_FALSE(books.open()->find(key_of("work")).has_value());
+        CHECK(books.open()->was_erased(key_of("work")));
         CHECK(books.open()->keys() == std::vector{key_of("other")});
         put(*books.open(), key_of("work"), full_record());
         CHECK(registry->find(key_of("work")).has_value());
