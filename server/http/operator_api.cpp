@@ -138,9 +138,9 @@ void identify(AuditRecord::Operation& whose, const OperatorRequest& request, Boo
     if (whose.key.empty() || !whose.of.empty()) {
         return;
     }
-    const auto all = books.sessions.list();
-    const auto found = std::ranges::find(all, whose.key, &session::SessionFacts::key);
-    whose.of = found == all.end() ? std::string() : found->principal;
+    const auto all = books.sessions.names(); // no machine is asked for it
+    const auto found = std::ranges::find(all, whose.key, &session::Named::key);
+    whose.of = found == all.end() ? std::string() : found->id.principal;
 }
 
 /// What came of it that the request alone does not say.
