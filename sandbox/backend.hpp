@@ -318,6 +318,13 @@ class Backend {
     /// and digits.
     [[nodiscard]] virtual std::string account() const { return {}; }
 
+    /// Whether a machine can be made as `spec` says, as far as that is known without making one
+    /// beside the session's present one, which is to end for it.
+    [[nodiscard]] virtual Availability can_make(const MachineSpec& /*spec*/)
+    {
+        return {.available = true};
+    }
+
     /// Makes a machine whose guest answers. Throws Error(sandbox_unavailable) with the blocker and
     /// its remedy, and leaves nothing behind.
     [[nodiscard]] virtual std::unique_ptr<Machine> create(const MachineSpec& spec) = 0;

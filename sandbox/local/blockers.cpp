@@ -1,9 +1,9 @@
 #include "sandbox/local/blockers.hpp"
 
 #include "sandbox/base/host_limit.hpp"
-#include "sandbox/local/launcher/obstacle.hpp"
 #include "sandbox/local/launcher/trees.hpp"
 #include "sandbox/local/namespace_blocker.hpp"
+#include "sandbox/local/obstacle.hpp"
 #include "sandbox/local/place_blocker.hpp"
 
 #include <cerrno>

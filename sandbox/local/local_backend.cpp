@@ -12,6 +12,7 @@
 #include "sandbox/local/destroy.hpp"
 #include "sandbox/local/expected.hpp"
 #include "sandbox/local/failure.hpp"
+#include "sandbox/local/feasible.hpp"
 #include "sandbox/local/home_limit.hpp"
 #include "sandbox/local/host.hpp"
 #include "sandbox/local/host_files.hpp"
@@ -78,6 +79,12 @@ class LocalBackend final : public sandbox::Backend {
 
     [[nodiscard]] sandbox::Availability availability() override;
     [[nodiscard]] std::vector<sandbox::Layer> limit_layers() override;
+
+    sandbox::Availability can_make(const sandbox::MachineSpec& spec) override
+    {
+        return feasible(host(), spec, privileged_);
+    }
+
     [[nodiscard]] std::unique_ptr<sandbox::Machine>
     create(const sandbox::MachineSpec& spec) override;
     [[nodiscard]] std::unique_ptr<sandbox::Machine>

@@ -220,8 +220,9 @@ MachineKeeper::Obtained MachineKeeper::obtain(const Wanted& wanted)
     }
     if (record) {
         require_same_backend(*record);
-        if (!is_outdated(*record) || !retire(wanted, *record, *lock)) {
-            if (auto obtained = attach_spoken(wanted, *record, lock.get())) {
+        auto kept = wanted;
+        if (!is_outdated(*record) || !retire(wanted, *record, *lock, kept.obstacle)) {
+            if (auto obtained = attach_spoken(kept, *record, lock.get())) {
                 return std::move(*obtained);
             }
         }
@@ -267,7 +268,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     obtained.told_settings = wanted.told_settings;
     if (record.made_with && (is_first || wanted.held)) {
         obtained.told_settings = settings_notice(settings_, *record.made_with, record.machine.id,
-                                                 backend_.renews_machines());
+                                                 backend_.renews_machines(), wanted.obstacle);
         if (!obtained.told_settings.empty() && obtained.told_settings != wanted.told_settings) {
             obtained.told.notices.push_back(obtained.told_settings);
         }

@@ -54,6 +54,8 @@ class MachineKeeper {
         std::shared_ptr<sandbox::Sandbox> held = {};
         /// What the agent was told to be other than asked for; it is told again where that differs.
         std::string told_settings = {};
+        /// Why the machine that is asked for cannot be made in the place of the present one.
+        std::string obstacle = {};
         /// What this server has taken from the books, to tell it, and not settled yet.
         Untold taken = {};
         /// What an earlier try could not change, and the machine as it was then: nothing else of
@@ -403,7 +405,10 @@ class MachineKeeper {
                                                                    const Record& record);
     [[nodiscard]] std::shared_ptr<sandbox::Sandbox> sandbox_to_retire(const Wanted& wanted,
                                                                       const Record& record);
-    [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock);
+    [[nodiscard]] std::string obstacle_to(const Wanted& wanted, const Record& record,
+                                          const Registry::Hold& lock) const;
+    [[nodiscard]] bool retire(const Wanted& wanted, Record& record, const Registry::Hold& lock,
+                              std::string& obstacle);
     [[nodiscard]] bool retire_left(const std::string& key, Record& record, sandbox::Sandbox& left);
     void end_retired(const std::string& key, Record& record, Event why, const Registry::Hold& lock);
     [[nodiscard]] LastNotices take_last_notices(const std::string& key, Record& record,

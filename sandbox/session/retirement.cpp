@@ -71,6 +71,14 @@ void keep_last(Record& record, const LastNotices& last, std::vector<std::string>
     keep_untold(record, running);
 }
 
+std::string sentences(std::string what, const std::string& hint)
+{
+    if (!hint.empty()) {
+        what.append(". ").append(hint);
+    }
+    return what;
+}
+
 std::chrono::seconds time_for_words(const sandbox::Machine& machine)
 {
     if (machine.may_sleep()) {
@@ -122,9 +130,26 @@ std::shared_ptr<sandbox::Sandbox> MachineKeeper::sandbox_to_retire(const Wanted&
     return machine ? std::make_shared<sandbox::Sandbox>(std::move(machine), record.token) : nullptr;
 }
 
+/// Why the machine that is asked for cannot be made in the place of the present one, which would
+/// have ended for nothing; empty: nothing is known to be in its way.
+std::string MachineKeeper::obstacle_to(const Wanted& wanted, const Record& record,
+                                       const Registry::Hold& lock) const
+{
+    try {
+        if (settings_.make_workspace) {
+            settings_.make_workspace();
+        }
+        const auto found = backend_.can_make(specify(wanted, record, lock));
+        return found.available ? "" : sentences(found.reason, found.remedy);
+    } catch (const Error& error) {
+        return sentences(error.what(), error.hint());
+    }
+}
+
 /// Nobody loses anything by it but what was outside of the home: whoever still works there keeps
 /// the machine as it is, and what nobody was told of is told now, with what it printed.
-bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry::Hold& lock)
+bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry::Hold& lock,
+                           std::string& obstacle)
 {
     LastNotices last;
     const bool refused = !excess(settings_, *record.made_with).empty(); // require_no_excess()
@@ -134,6 +159,10 @@ bool MachineKeeper::retire(const Wanted& wanted, Record& record, const Registry:
             const auto info = sandbox->look(Deadline::after(look_time));
             if (is_busy(info, held_of(wanted, record) != nullptr, refused) ||
                 !may_make_another(wanted)) {
+                return false;
+            }
+            obstacle = obstacle_to(wanted, record, lock);
+            if (!obstacle.empty()) {
                 return false;
             }
             last = take_last_notices(wanted.key, record, *sandbox,

@@ -170,18 +170,20 @@ std::vector<std::string> instead(const Settings& settings, const Conditions& mad
 }
 
 std::string settings_notice(const Settings& settings, const Conditions& made, const std::string& id,
-                            bool renews)
+                            bool renews, const std::string& obstacle)
 {
     const auto keys = joined(differences(settings, made));
-    return keys.empty()
-               ? keys
-               : "the sandbox was made with other settings than this server asks for (" + keys +
-                     "); those it was made with stay in force until it ends. `berth sessions "
-                     "kill " +
-                     id +
+    if (keys.empty()) {
+        return keys;
+    }
+    const auto told = "the sandbox was made with other settings than this server asks for (" +
+                      keys + "); those it was made with stay in force ";
+    return obstacle.empty()
+               ? told + "until it ends. `berth sessions kill " + id +
                      (renews ? "` on the host ends it and keeps its home"
                              : "` ends it and keeps its files; another template takes --purge, "
-                               "which ends those too");
+                               "which ends those too")
+               : told + "since no other can be made now: " + obstacle;
 }
 
 } // namespace berth::session

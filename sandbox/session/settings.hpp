@@ -119,8 +119,10 @@ struct Settings : Conditions {
 [[nodiscard]] std::vector<std::string> instead(const Settings& settings, const Conditions& made);
 
 /// Says that the machine `id`, which was made with `made`, is not what this server was told to
-/// make; empty where it is. `renews`: as Backend::renews_machines().
+/// make; empty where it is. `renews`: as Backend::renews_machines(). `obstacle`: why that one
+/// cannot be made now, in sentences; empty: it could.
 [[nodiscard]] std::string settings_notice(const Settings& settings, const Conditions& made,
-                                          const std::string& id, bool renews);
+                                          const std::string& id, bool renews,
+                                          const std::string& obstacle);
 
 } // namespace berth::session

@@ -3,7 +3,7 @@
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/syscalls.hpp"
 #include "sandbox/local/failure.hpp"
-#include "sandbox/local/launcher/obstacle.hpp"
+#include "sandbox/local/obstacle.hpp"
 
 #include <utility>
 

@@ -244,6 +244,29 @@ class ReplacedTest(ReloadCase):
         self.change("session.max = 1\n" + self.mounted("a"))
         self.assertEqual(self.output("cat /tmp/file"), "kept\n")
 
+    def test_none_ends_for_one_that_its_own_home_is_in_the_way_of(self):
+        self.serve("")
+        self.output("echo kept >/tmp/file; mkdir -p data; touch data/way; cd data")
+        mount = self.mounted("a").replace("/mnt/a:", "/home/user/data/way:")
+        (told,) = self.change(mount) + self.run_command("true").notices
+        self.assertIn("(mount); those it was made with stay in force since no other can be made now: ", told)
+        self.assertIn("cannot be mounted on /home/user/data/way, for /home/user/data/way is a file", told)
+        self.assertIn("rename the entry", told)
+        self.assertEqual(self.output("pwd; cat /tmp/file"), "/home/user/data\nkept\n")
+        self.assertEqual(self.run_command("mv way other").notices, [])  # it was said once
+        self.wait_until(lambda: "way" in self.run_command("ls ~/data").data["stdout"], 20, "it is replaced")
+        self.assertEqual(self.output("touch ~/data/way/made; ls ~/data"), "other\nway\n")
+        self.assertEqual(os.listdir(self.folder / "a"), ["made"])
+
+    def test_none_ends_for_a_template_that_is_none_any_more(self):
+        template = self.folder / "template"
+        self.serve("")
+        self.output("echo kept >/tmp/file")
+        for name in ("bin", "usr"):
+            (template / name).mkdir(parents=True)
+        self.change(f'template = "{template}"\n')
+        self.assertEqual(self.output("cat /tmp/file"), "kept\n")
+
     def test_what_is_taken_away_is_gone_or_the_call_is_refused(self):
         self.serve(self.mounted("a", "b"))
         self.run_command("sleep 100", background=True)

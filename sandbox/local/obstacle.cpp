@@ -1,4 +1,4 @@
-#include "sandbox/local/launcher/obstacle.hpp"
+#include "sandbox/local/obstacle.hpp"
 
 #include "sandbox/base/unique_fd.hpp"
 
@@ -27,10 +27,11 @@ struct Found {
 };
 
 /// The first part of `path` that a mount of this kind cannot use.
-std::optional<Found> first_unfit(int root, const std::string& path, bool directory)
+std::optional<Found> first_unfit(int root, const std::string& path, bool directory,
+                                 std::size_t shown)
 {
     UniqueFd at;
-    for (std::size_t begin = 1; begin <= path.size();) {
+    for (std::size_t begin = shown + 1; begin <= path.size();) {
         const auto slash = std::min(path.find('/', begin), path.size());
         const bool last = slash == path.size();
         const std::string name = path.substr(begin, slash - begin);
@@ -67,10 +68,10 @@ const Bind* shown_by(const std::vector<Bind>& binds, std::size_t count, std::str
 } // namespace
 
 std::optional<Obstacle> find_obstacle(int root, const std::vector<Bind>& binds, std::size_t index,
-                                      bool directory)
+                                      bool directory, std::size_t shown)
 {
     const Bind& bind = binds.at(index);
-    const auto found = first_unfit(root, bind.target, directory);
+    const auto found = first_unfit(root, bind.target, directory, shown);
     const Bind* const place = found ? shown_by(binds, index, found->path) : nullptr;
     if (place == nullptr) {
         return std::nullopt; // in berth's own part of the root: no one else's doing

@@ -2,6 +2,7 @@
 
 #include "sandbox/local/launch_spec.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,8 +22,10 @@ struct Obstacle {
 /// What keeps the bind `index` of `binds`, those before it attached below the directory `root`,
 /// from its target: a part of the path that is no folder, or a target of another kind than its
 /// source (`directory`). Looks at each part by itself and follows no link. Nothing when it is none
-/// of this.
+/// of this. `shown`: so much of the target's path leads to `root` itself, as of the session's home
+/// where that alone can be looked at.
 [[nodiscard]] std::optional<Obstacle> find_obstacle(int root, const std::vector<Bind>& binds,
-                                                    std::size_t index, bool directory);
+                                                    std::size_t index, bool directory,
+                                                    std::size_t shown = 0);
 
 } // namespace berth::local
