@@ -41,8 +41,9 @@ constexpr auto grace_after_eof = 350ms;
 constexpr auto drain_time = 700ms;
 /// Of the client, to read the last answers: what it has not read the next server tells of.
 constexpr std::chrono::milliseconds reading_time = 50ms;
-/// One that has closed its side alone may read as late as a pipe's next program starts.
-constexpr auto reading_after_eof = 600ms;
+/// One that has closed its side alone may read as late as a pipe's next program starts. What is
+/// left of a second (ending.cpp) is for the session, which may have to be ended.
+constexpr auto reading_after_eof = 400ms;
 
 /// One client's connection, its reader and its calls.
 struct Peer {
@@ -137,12 +138,20 @@ Reason reason_of(const UniqueFd& signals) noexcept
                : Reason::signal;
 }
 
+/// Whether anybody could be told later of what nobody has read; else the time is for the session's
+/// end.
+bool stays(const Options& options)
+{
+    return !options.session.session.empty() &&
+           options.sessions.on_disconnect != protocol::OnDisconnect::kill;
+}
+
 void shut_down(Application& application, Peer& peer, Reason reason,
                const std::chrono::steady_clock::time_point started)
 {
     const auto left = [started](std::chrono::milliseconds until) {
-        return std::max(started + until - std::chrono::steady_clock::now(),
-                        std::chrono::nanoseconds(0));
+        const auto time = started + until - std::chrono::steady_clock::now();
+        return std::max(std::chrono::ceil<std::chrono::milliseconds>(time), reading_time);
     };
     const bool is_piped = reason == Reason::end_of_input;
     if (!is_piped || !peer.dispatcher.drain(Deadline::after(left(grace_after_eof)))) {
@@ -152,8 +161,8 @@ void shut_down(Application& application, Peer& peer, Reason reason,
         peer.dispatcher.stop();
         peer.dispatcher.drain(Deadline::after(left(drain_time)));
     }
-    const auto reading = std::chrono::ceil<std::chrono::milliseconds>(left(reading_after_eof));
-    peer.transport.settle(is_piped ? std::max(reading, reading_time) : reading_time);
+    peer.transport.settle(is_piped && stays(application.options()) ? left(reading_after_eof)
+                                                                   : reading_time);
     application.sessions().backend().leave();
     application.sessions().close();
 }

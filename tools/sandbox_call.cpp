@@ -14,7 +14,7 @@ namespace {
 std::string what_is_left(const std::string& why, bool keeps_home)
 {
     if (session::is_with_home(why)) {
-        return " with an empty home: all that was in this one is gone.";
+        return ", without the files of this one.";
     }
     return keeps_home ? ": its processes and what was outside the home are gone, so look before "
                         "you go on."

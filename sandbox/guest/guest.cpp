@@ -3,6 +3,7 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
+#include "sandbox/guest/abandoned.hpp"
 #include "sandbox/guest/commands.hpp"
 #include "sandbox/guest/dispatch.hpp"
 #include "sandbox/guest/event_loop.hpp"
@@ -156,6 +157,17 @@ class Exit {
         };
     }
 
+    /// Where nobody finds it any more, and what it makes cannot be kept.
+    [[nodiscard]] std::function<void()> if_abandoned(int note, const std::string& home) const
+    {
+        return [this, note, home] {
+            if (is_abandoned(note, home)) {
+                clients_->stop_reading();
+                loop_.stop();
+            }
+        };
+    }
+
     /// Within a second: whoever asked for it reads the answer, and has asked before what nobody was
     /// told of.
     [[nodiscard]] std::function<void()> retired() const
@@ -187,12 +199,14 @@ class Exit {
     Server* const& clients_;
 };
 
-auto hearer_of_clients(Lifetime& lifetime, Pauses& pauses)
+void hear_of_clients(Server& server, Lifetime& lifetime, Pauses& pauses,
+                     std::function<void()> contacted)
 {
-    return [&lifetime, &pauses] {
+    server.on_clients_changed([&lifetime, &pauses] {
         lifetime.used();
         pauses.clients_changed();
-    };
+    });
+    server.on_contact(std::move(contacted));
 }
 
 EventLoop::ReadBuffer& read_buffer()
@@ -211,8 +225,9 @@ void tell_of_outcomes(Server& server, Commands& commands)
 }
 
 /// Until the guest is to end.
-void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses)
+void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses, int ready_fd)
 {
+    tell_ready(ready_fd);
     release_idle_memory(); // what making the machine took
     loop.on_rest(std::chrono::seconds(1), [&] {
         commands.forget_readings();
@@ -276,13 +291,13 @@ void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses)
                       {.lifetime_fd = config.lifetime_fd,
                        .idle_end = milliseconds(config.idle_end),
                        .in_use = [&] { return is_used(server, pauses, *commands); },
+                       .at_look = exit.if_abandoned(config.parting_fd, config.home),
                        .unused = exit.noting(protocol::Parting::unused)},
                       exit.now());
     life = &lifetime;
-    server.on_clients_changed(hearer_of_clients(lifetime, pauses));
+    hear_of_clients(server, lifetime, pauses, exit.if_abandoned(config.parting_fd, config.home));
     tell_of_outcomes(server, *commands);
-    tell_ready(config.ready_fd);
-    run_frugally(loop, *commands, pauses);
+    run_frugally(loop, *commands, pauses, config.ready_fd);
     wind_up(pauses, std::move(commands));
 }
 

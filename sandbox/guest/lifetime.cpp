@@ -117,6 +117,9 @@ std::optional<BootClock::duration> Lifetime::ends_in() const
 
 void Lifetime::check_use()
 {
+    if (options_.at_look) {
+        options_.at_look();
+    }
     const auto now = BootClock::now();
     const bool in_use = options_.in_use();
     // A job that has ended since the last look may have done so just now.

@@ -16,6 +16,7 @@ class Lifetime {
         int lifetime_fd = -1;            ///< owned from here on
         BootClock::duration idle_end{0}; ///< 0: never
         std::function<bool()> in_use;    ///< a client, a call, or a job that does not sleep
+        std::function<void()> at_look;   ///< each time that its use is looked at; may be empty
         std::function<void()> unused;    ///< after `idle_end`, in place of `end`
     };
 

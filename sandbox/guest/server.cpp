@@ -123,6 +123,9 @@ void Server::accept()
         }
         return;
     }
+    if (contacted_) {
+        contacted_();
+    }
     const auto is_new = [](const auto& connection) { return !connection->greeted(); };
     if (std::count_if(connections_.begin(), connections_.end(), is_new) >=
         static_cast<std::ptrdiff_t>(most_new_comers)) {
@@ -249,6 +252,13 @@ void Server::lost(const std::shared_ptr<Call>& call)
 
 void Server::begin(const std::shared_ptr<Call>& call, protocol::Frame request)
 {
+    const bool was_reading = reading_;
+    if (contacted_) {
+        contacted_();
+    }
+    if (was_reading && !reading_) {
+        return; // it came too late, and has done nothing
+    }
     if (request.operation == static_cast<std::uint16_t>(protocol::Operation::info)) {
         // What it lists of a server that was never said to stay is as if there were no names.
         named_.drop_absent([this](const std::string& server) { return is_here(server); });

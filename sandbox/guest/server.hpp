@@ -70,6 +70,9 @@ class Server : public ConnectionOwner {
 
     [[nodiscard]] bool has_unseen() noexcept override;
 
+    /// `contacted` is called when somebody connects, and before each request.
+    void on_contact(std::function<void()> contacted) { contacted_ = std::move(contacted); }
+
     /// `departed` is called when a server has gone that had said that it stays.
     void on_departure(std::function<void()> departed) { gone_ = std::move(departed); }
 
@@ -117,6 +120,7 @@ class Server : public ConnectionOwner {
     const Handler handler_;
     std::function<void()> changed_;
     std::function<void()> gone_;
+    std::function<void()> contacted_;
     std::function<bool()> has_unseen_;
     /// When a server has left, or there was something to be told; until all is.
     std::optional<BootClock::time_point> may_have_unseen_;

@@ -85,30 +85,6 @@ MachineFacts own_facts(const sandbox::MachineRecord& record, const std::string& 
     return facts;
 }
 
-/// What has the machine's name, once nobody is in it.
-void remove_names(const MachineFacts& facts)
-{
-    for (const auto& cgroup : facts.cgroups) {
-        remove_cgroup(cgroup, Deadline::after(patience));
-        remove_abandoned(cgroup.substr(0, cgroup.rfind('/')));
-    }
-    if (!facts.socket_path.empty()) {
-        ::unlink(facts.socket_path.c_str());
-        ::unlink(secrets_socket_of(facts.socket_path).c_str());
-    }
-}
-
-/// Somebody has removed the folder by hand, and the machine runs on in what it was: with the record
-/// gone nobody else would end it before its time. Where the record names another state directory,
-/// as in books that several share, it is that one's.
-void end_without_folder(const MachineFacts& facts, const std::string& state)
-{
-    if (facts.state == state) {
-        end_processes(facts, true);
-        remove_names(facts);
-    }
-}
-
 void require_removed(bool removed, const std::string& what, const SessionFolder& folder)
 {
     if (!removed) {
@@ -168,11 +144,10 @@ void destroy_machine(const sandbox::MachineRecord& record, const std::string& st
         return;
     }
     const std::string path = SessionFolder::path_of(state, facts.folder);
+    if (::access(path.c_str(), F_OK) != 0) {
+        return;
+    }
     try {
-        if (::access(path.c_str(), F_OK) != 0) {
-            end_without_folder(facts, state);
-            return;
-        }
         const SessionFolder folder(state, facts.folder);
         const std::string generation = folder.generation();
         // Cgroups, socket and folders have the session's name: they would be the later machine's.
@@ -182,7 +157,14 @@ void destroy_machine(const sandbox::MachineRecord& record, const std::string& st
             return;
         }
         require_none_unseen(state, facts.folder);
-        remove_names(facts);
+        for (const auto& cgroup : facts.cgroups) {
+            remove_cgroup(cgroup, Deadline::after(patience));
+            remove_abandoned(cgroup.substr(0, cgroup.rfind('/')));
+        }
+        if (!facts.socket_path.empty()) {
+            ::unlink(facts.socket_path.c_str());
+            ::unlink(secrets_socket_of(facts.socket_path).c_str());
+        }
         require_removed(folder.remove_temporary(), "temporary files", folder);
         folder.forget_generation();
         if (purge) {

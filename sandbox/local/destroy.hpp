@@ -26,11 +26,10 @@ void end_guest(const sandbox::MachineRecord& record, const std::string& state);
 
 /// Ends the machine of a record: its processes first, then cgroups, socket and temporary folders,
 /// with `purge` the home and the host uid too. Of a record whose session has a later machine only
-/// the process is ended; of one whose folder somebody has removed all but files. Idempotent. Throws
-/// Error(backend_error) when a process would not die, or files cannot be removed; the rest is still
-/// there then, for the next attempt. `state`: the state directory where the record was found, in
-/// which alone anything is removed: what the record says of it may be the path that it once had, or
-/// that of the one which this is a copy of.
+/// the process is ended. Idempotent. Throws Error(backend_error) when a process would not die, or
+/// files cannot be removed; the rest is still there then, for the next attempt. `state`: the state
+/// directory where the record was found, in which alone anything is removed: what the record says
+/// of it may be the path that it once had, or that of the one which this is a copy of.
 void destroy_machine(const sandbox::MachineRecord& record, const std::string& state, bool purge,
                      bool privileged);
 

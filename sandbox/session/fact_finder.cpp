@@ -49,6 +49,9 @@ std::string home_sentence(const Settings& settings, const Record& record)
     if (!has_no_machine(record) || MachineKeeper::only_waits(record)) {
         return {};
     }
+    if (record.purging) {
+        return "; its files are being deleted, which whoever clears up next goes on with";
+    }
     const auto until = kept_until(settings, record);
     auto text =
         until ? "; its home is kept until " + rfc3339(*until) : std::string("; its home is kept");

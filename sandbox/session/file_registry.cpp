@@ -216,6 +216,12 @@ class FileRegistry : public Registry {
         ::rmdir(path(key).c_str());
     }
 
+    /// Not of a state directory that was moved away: its records went with it.
+    bool was_erased(const std::string& /*key*/) override
+    {
+        return ::access((state_directory_ + "/sessions").c_str(), F_OK) == 0;
+    }
+
     void touch(const std::string& key) noexcept override
     {
         set_last_use(key, nullptr);

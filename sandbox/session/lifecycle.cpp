@@ -59,7 +59,7 @@ std::optional<Transition> next(State state, Event event) noexcept
 
 bool is_with_home(std::string_view why) noexcept
 {
-    return why == deleted_with_files;
+    return why == deleted_with_files || why == deleted_or_given;
 }
 
 std::string replacement_notice(State before, std::string_view why)

@@ -47,7 +47,11 @@ struct Transition {
 /// power loss emptied (file_registry.cpp) or that is damaged (session_end.cpp).
 [[nodiscard]] std::optional<Transition> next(State state, Event event) noexcept;
 
-/// Whether a transition with that `why` took the home too.
+/// Of a session whose record is gone: who has taken its home over erases that as well.
+inline constexpr std::string_view deleted_or_given =
+    "it was deleted with its files, or its home was given to another session";
+
+/// Whether what ended for the reason `why`, of a transition or as above, took the home too.
 [[nodiscard]] bool is_with_home(std::string_view why) noexcept;
 
 /// What the agent is told when it gets a fresh machine after one that was `before`, for the reason

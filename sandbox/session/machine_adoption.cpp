@@ -338,7 +338,7 @@ bool MachineKeeper::end_for_adoption(const std::string& key, std::optional<Recor
     }
     require_idle(*record, adoption, sandbox);
     record->untold = std::move(words.untold);
-    note_ending(key, *record);
+    note_ending(key, *record, /*purge=*/false);
     destroy(record->machine, false, lock);
     apply(*record, Event::end);
     registry_.put(key, *record);

@@ -421,7 +421,7 @@ class MachineKeeper {
     lock_to_end(const std::string& key, const Deadline& deadline, bool interrupted) const;
     Ended end(const std::string& key, Record& record, const Manner& manner,
               const Registry::Hold& lock);
-    void note_ending(const std::string& key, Record& record);
+    void note_ending(const std::string& key, Record& record, bool purge);
     void put_before_removal(const std::string& key, const Record& record);
     void save_due(const std::string& key, const std::stop_token& stop, Ended& result);
     void save(const std::string& key, Record& record, const std::stop_token& stop,

@@ -272,6 +272,9 @@ std::string encode(const Record& record)
     if (record.ending) {
         text["ending"] = true;
     }
+    if (record.purging) {
+        text["purging"] = true;
+    }
     if (record.network_unsure) {
         text["network_unsure"] = true;
     }
@@ -313,6 +316,7 @@ try {
     }
     record.found_home = value.value("found_home", false);
     record.ending = value.value("ending", false);
+    record.purging = value.value("purging", false);
     record.network_unsure = value.value("network_unsure", false);
     take_told(value, record);
     for (const auto& late : value.value("late", json::array())) {

@@ -50,6 +50,7 @@ void apply(Record& record, Event event)
     }
     if (event == Event::create) {
         note_past(record);
+        record.purging = false;
     }
     const bool had_none = has_no_machine(record);
     record.state = transition->to;

@@ -50,6 +50,8 @@ struct Record {
     std::vector<std::pair<std::string, std::chrono::system_clock::time_point>> late;
     /// Somebody ends its machine: written before anything of it is, for one who dies meanwhile.
     bool ending = false;
+    /// Its home goes too; the same. Until the session has another machine.
+    bool purging = false;
     /// Since it has no machine; nothing while it has one, and where nobody has counted yet.
     std::optional<KeptTime> kept;
     /// The key of a session whose home this one is about to have, or has while the books still tell
@@ -157,17 +159,19 @@ class Registry {
     [[nodiscard]] virtual std::optional<Record> find(const std::string& key) = 0;
 
     /// Under lock(); where shared books have given that to another since, throws Error(busy) and
-    /// writes nothing. A reader sees the old record or the new one, with its token; in the middle
-    /// of it, or where the writer died there, that may be the old record with the new token, which
-    /// opens no machine: so a token changes only where there is none that lives.
+    /// writes nothing. After any other error it may have been written, or may yet be, where books
+    /// that did not answer in time carry it out later. A reader sees the old record or the new one,
+    /// with its token; in the middle of it, or where the writer died there, that may be the old
+    /// record with the new token, which opens no machine: so a token changes only where there is
+    /// none that lives.
     virtual void put(const std::string& key, const Record& record) = 0;
 
     /// Under lock(), as put(). Idempotent.
     virtual void erase(const std::string& key) = 0;
 
-    /// Of a key that has no record: whether somebody removed that on purpose, as far as these books
-    /// remember. Shared ones may have lost it.
-    [[nodiscard]] virtual bool was_erased(const std::string& /*key*/) { return true; }
+    /// Of a key that has no record: whether erase() has removed that, as far as these books know.
+    /// Not where they may have lost it, or are not where they were.
+    [[nodiscard]] virtual bool was_erased(const std::string& key) = 0;
 
     /// The session is in use now. Needs no lock; a session that is gone is ignored.
     virtual void touch(const std::string& key) noexcept = 0;

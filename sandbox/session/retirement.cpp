@@ -208,7 +208,7 @@ bool MachineKeeper::retire_left(const std::string& key, Record& record, sandbox:
     const auto last = take_last_notices(key, record, left, LastOf::untold, /*ends=*/true);
     const auto before = record.untold;
     keep_last(record, last, stopped_notices(info));
-    note_ending(key, record);
+    note_ending(key, record, /*purge=*/false);
     const bool ended = retire_or_leave(left);
     if (!ended) {
         record.untold = before;

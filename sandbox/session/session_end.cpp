@@ -140,7 +140,7 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
     if (record.state == State::creating && (purge || !keep_made_home(key, record))) {
         note_late(record);
     }
-    note_ending(key, record);
+    note_ending(key, record, purge);
     // Where the books are elsewhere the home goes with whatever they do not know of.
     destroy(known ? record.machine : machine_of_key(key, record), purge && !are_books_elsewhere(),
             lock);
@@ -177,13 +177,15 @@ Ended MachineKeeper::end(const std::string& key, Record& record, const Manner& m
 }
 
 /// Who comes to what a killed command has left is told that it was ended, not that it was lost, and
-/// goes on with it.
-void MachineKeeper::note_ending(const std::string& key, Record& record)
+/// goes on with it. Who has a home deleted that takes its time has that told meanwhile.
+void MachineKeeper::note_ending(const std::string& key, Record& record, bool purge)
 {
-    if (has_no_machine(record)) {
+    const bool lives = !has_no_machine(record);
+    if (!lives && (!purge || record.id.session.empty())) { // a damaged one is replaced later
         return;
     }
-    record.ending = true;
+    record.ending = lives;
+    record.purging = purge;
     put_before_removal(key, record);
 }
 
@@ -236,7 +238,7 @@ std::string MachineKeeper::why_ended(const std::string& key, const Seen& seen) n
     try {
         const auto record = registry_.find(key);
         if (!record) {
-            return registry_.was_erased(key) ? told(Event::purge) : std::string();
+            return registry_.was_erased(key) ? std::string(deleted_or_given) : std::string();
         }
         if (only_waits(*record)) {
             return told(Event::purge);
@@ -252,6 +254,9 @@ std::string MachineKeeper::why_ended(const std::string& key, const Seen& seen) n
                                    (backend_.is_bound_to_host() || record->epoch <= seen.epoch) &&
                                    !registry_.is_shared(); // which may have lost it
             return is_purged ? told(Event::purge) : std::string();
+        }
+        if (record->purging) {
+            return told(Event::purge);
         }
         if (record->state == State::ended) {
             return record->why;

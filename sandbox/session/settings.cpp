@@ -174,7 +174,7 @@ std::string settings_notice(const Settings& settings, const Conditions& made, co
 {
     const auto keys = joined(differences(settings, made));
     if (keys.empty()) {
-        return keys;
+        return {};
     }
     const auto told = "the sandbox was made with other settings than this server asks for (" +
                       keys + "); those it was made with stay in force ";

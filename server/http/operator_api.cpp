@@ -138,9 +138,8 @@ void identify(AuditRecord::Operation& whose, const OperatorRequest& request, Boo
     if (whose.key.empty() || !whose.of.empty()) {
         return;
     }
-    const auto all = books.sessions.names(); // no machine is asked for it
-    const auto found = std::ranges::find(all, whose.key, &session::Named::key);
-    whose.of = found == all.end() ? std::string() : found->id.principal;
+    const auto found = books.sessions.id_of(whose.key); // no machine is asked for it
+    whose.of = found ? found->principal : std::string();
 }
 
 /// What came of it that the request alone does not say.

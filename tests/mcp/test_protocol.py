@@ -335,12 +335,12 @@ class ProtocolTest(Bench):
             with subprocess.Popen([binary_path(), "serve", "--state-dir", str(self.state.path / "s"),
                                    "--session", "piped"],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                  stderr=subprocess.DEVNULL) as server:
+                                  stderr=subprocess.DEVNULL, bufsize=0) as server:
                 self.addCleanup(server.kill)
                 server.stdin.write(calls)
-                server.stdin.close()
-                # Its start takes its time.
+                server.stdout.readline()
                 self.wait_for(lambda: fcntl.ioctl(server.stdout, termios.FIONREAD, b"\0" * 4) > b"\0" * 4)
+                server.stdin.close()
                 time.sleep(reads_after)
                 return server.stdout.read().splitlines()
         self.addCleanup(subprocess.run, [binary_path(), "sessions", "kill", "piped", "--purge",

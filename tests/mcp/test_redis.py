@@ -363,8 +363,8 @@ class RedisTest(unittest.TestCase):
             self.assertLess(time.monotonic(), end)
         self.assertEqual(self.command_line("sessions", "kill", "gone", "--purge")[0], 0)
         lost = pending.result()
-        self.assertIn("has ended during this call (it was deleted with its files)", lost.text)
-        self.assertIn("with an empty home", lost.error["hint"])
+        self.assertIn("has ended during this call (it was deleted with its files", lost.text)
+        self.assertIn("a fresh sandbox, without the files of this one", lost.error["hint"])
 
     def test_what_another_host_hides_after_a_loss_is_named_and_comes_back(self):
         """Nothing of berth ran on this host when the books were lost."""

@@ -1,4 +1,4 @@
-"""A state directory that was copied, or moved: what is ended there is what is there."""
+"""A state directory that was copied, moved, or emptied: what is ended there is what is there."""
 
 import json
 import os
@@ -204,3 +204,23 @@ class CopiesTest(ParityTest):
         self.assertEqual((said.data["stdout"], said.notices), ("mine\n", []))
         self.other.rename(self.state.path)
         server.close()
+
+    def test_a_machine_whose_folder_was_removed_by_hand_leaves_the_key_to_another(self):
+        self.output("sleep 300 >/dev/null 2>&1 & echo old >~/file")
+        (folder,) = self.state.path.glob("sessions/*/")
+        shutil.rmtree(folder)
+        other = self.start("--session", "work")
+        self.assertEqual(other.call_tool("bash_exec", {"command": "ls ~; echo new >~/file"}).data["stdout"], "")
+        self.wait_until(lambda: len(self.living_guests()) == 1, 5, "the first has ended")
+        told = self.berth.call_tool("bash_exec", {"command": "cat ~/file"})
+        self.assertEqual(told.data["stdout"], "new\n")
+        self.assertIn("the session was deleted with its files", told.notices[0])
+        # And where only the first server is there.
+        (folder,) = self.state.path.glob("sessions/*/")
+        shutil.rmtree(folder)
+        lost = self.berth.call_tool("bash_exec", {"command": "touch ~/ran"})
+        if lost.is_error:  # its connection was there, and broke
+            self.assertEqual(lost.error["code"], "session_lost")
+            self.assertIn("without the files of this one", lost.error["hint"])
+        self.assertEqual(self.output("ls ~"), "" if lost.is_error else "ran\n")
+        self.assertEqual(len(self.living_guests()), 1)

@@ -219,8 +219,10 @@ class SessionsTest(ParityTest):
         for first in ((), ("--purge",)):
             self.output("echo kept >f")
             (folder,) = (self.state.path / "sessions").iterdir()
-            (folder / "record.json").unlink()
-            (folder / "record.json/in/it").mkdir(parents=True)
+            record = folder / "record.json"
+            self.wait_until(lambda: not {"news", "untold"} & set(json.loads(record.read_text())), 10, "what was told is noted")
+            record.unlink()
+            (record / "in/it").mkdir(parents=True)
             self.command_line("sessions", "kill", folder.name, *first)
             if not first:
                 self.assertEqual([each["state"] for each in self.sessions()], ["ended"])
@@ -370,8 +372,8 @@ class SessionsTest(ParityTest):
         self.command_line("sessions", "kill", "work", "--purge")
         lost = pending.result()
         self.assertEqual(lost.error.get("code"), "session_lost", lost)
-        self.assertIn("has ended during this call (it was deleted with its files)", lost.text)
-        self.assertIn("a fresh sandbox with an empty home", lost.error["hint"])
+        self.assertIn("has ended during this call (it was deleted with its files", lost.text)
+        self.assertIn("a fresh sandbox, without the files of this one", lost.error["hint"])
         self.assertEqual(self.output("ls"), "")
 
     def test_what_a_sandbox_was_made_with_is_told_to_who_asked_for_something_else(self):

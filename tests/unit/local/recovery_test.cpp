@@ -66,29 +66,6 @@ TEST_CASE("of a record that is lost or damaged the key is enough to end the mach
     CHECK_FALSE(exists(bench.state() + "/uids/2000000"));
 }
 
-TEST_CASE("a machine whose folder somebody removed ends too, but not another directory's")
-{
-    Bench bench;
-    const auto record = bench.make().record();
-    const auto facts = local::facts_from(record);
-    bench.run("sleep 1000 >/dev/null 2>&1 &");
-    const auto folder = folder_of(bench);
-    std::filesystem::rename(folder, folder + ".removed");
-
-    auto of_another = record; // as books that are shared tell of it
-    of_another.data["state"] = bench.state() + ".another";
-    bench.backend().destroy(of_another, /*purge=*/false);
-    CHECK(local::open_guest(facts).valid());
-
-    bench.backend().destroy(record, /*purge=*/false);
-    CHECK_FALSE(local::open_guest(facts).valid());
-    CHECK_FALSE(exists(facts.socket_path));
-    for (const auto& path : facts.cgroups) {
-        CHECK_FALSE(exists(path));
-    }
-    std::filesystem::rename(folder + ".removed", folder);
-}
-
 TEST_CASE("a guest that is ended before the books say so has that in its note")
 {
     Bench bench;

@@ -57,6 +57,8 @@ class CountingRegistry : public session::Registry {
 
     std::unique_ptr<Hold> claim(const std::string& key) override { return books_->claim(key); }
 
+    bool was_erased(const std::string& key) override { return books_->was_erased(key); }
+
     std::optional<session::Record> find(const std::string& key) override
     {
         ++read;

@@ -45,6 +45,11 @@ class FailingRegistry : public session::Registry {
         books_->put(key, record);
     }
 
+    [[nodiscard]] bool was_erased(const std::string& key) override
+    {
+        return books_->was_erased(key);
+    }
+
     void erase(const std::string& key) override { books_->erase(key); }
 
     void touch(const std::string& key) noexcept override { books_->touch(key); }

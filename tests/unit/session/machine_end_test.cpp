@@ -290,9 +290,9 @@ TEST_SUITE("session/machine_end")
             purge = true;
         }
         REQUIRE(start()->kill(work, purge));
-        CHECK(meanwhile == "it was ended on request");
+        CHECK(meanwhile == (purge ? "it was deleted with its files" : "it was ended on request"));
         CHECK(manager->why_ended(work, lease) ==
-              (purge ? "it was deleted with its files" : "it was ended on request"));
+              (purge ? session::deleted_or_given : "it was ended on request"));
         backend->before_end = nullptr;
         (void)start()->acquire(work); // and another server is quicker
         CHECK(manager->why_ended(work, lease) ==

@@ -138,6 +138,7 @@ TEST_SUITE("session/registry")
         const Books books;
         const auto registry = books.open();
         put(*registry, key_of("work"), full_record());
+        CHECK_FALSE(registry->was_erased(key_of("work")));
         put(*registry, key_of("other"), full_record());
         for (int i = 0; i < 2; ++i) {
             const auto lock = registry->lock(key_of("work"), Deadline::after(20s));

@@ -79,6 +79,7 @@ inline session::Record full_record()
     record.past = {{"an earlier one", "it was ended on request"}};
     record.late = {{"one that may come", std::chrono::system_clock::from_time_t(1'700'000'200)}};
     record.ending = true;
+    record.purging = true;
     record.kept = session::KeptTime{.seen = *record.used, .counted = std::chrono::seconds(9)};
     record.adopting = key_of("other");
     record.network_unsure = true;
