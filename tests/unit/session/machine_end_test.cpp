@@ -298,4 +298,22 @@ TEST_SUITE("session/machine_end")
         CHECK(manager->why_ended(work, lease) ==
               (purge ? "it was deleted with its files" : "it was ended on request"));
     }
+
+    TEST_CASE_FIXTURE(Fixture,
+                      "of a purge that came to nothing the list says so, until a call comes")
+    {
+        const auto manager = start();
+        (void)manager->acquire(work);
+        backend->before_end = [] { throw Error(ErrorCode::backend_error, "a hung disk"); };
+        CHECK_THROWS_AS((void)manager->kill(work, true), Error);
+        end_machine(work);
+        backend->before_end = nullptr;
+        const auto shown = start()->list();
+        REQUIRE(shown.size() == 1);
+        CHECK(shown.at(0).why.find("its files are being deleted") != std::string::npos);
+        (void)start()->acquire(work);
+        CHECK(start()->list().at(0).why.find("deleted") == std::string::npos);
+        REQUIRE(start()->kill(work, false));
+        CHECK(start()->list().at(0).why.find("its home is kept") != std::string::npos);
+    }
 }
