@@ -14,8 +14,8 @@ struct ForeignName {
     std::string_view in_claude = {}; ///< in that dialect, where its counterpart does not do it
 };
 
-/// Of Claude Code, Codex, Gemini CLI, Copilot, Cursor, Cline, OpenHands and Anthropic's text editor
-/// tool, present and past.
+/// Of Claude Code, Codex, Gemini CLI, Copilot, Cursor, Cline, OpenHands, AutoGPT's workspace and
+/// Anthropic's text editor tool, present and past.
 constexpr std::array foreign_names = {
     ForeignName{"bash", "bash_exec"},
     ForeignName{"containerexec", "bash_exec"},
@@ -56,6 +56,8 @@ constexpr std::array foreign_names = {
     ForeignName{"ripgrep", "grep_files"},
     ForeignName{"searchfilecontent", "grep_files"},
     ForeignName{"searchfiles", "grep_files"},
+    ForeignName{"loadworkspacefile", "load_from_workspace"},
+    ForeignName{"readworkspacefile", "load_from_workspace"},
     ForeignName{"listdir", "read_file", "bash_exec"}, // of a directory it shows the entries
     ForeignName{"listdirectory", "read_file", "bash_exec"},
     ForeignName{"ls", "read_file", "bash_exec"},
@@ -63,6 +65,8 @@ constexpr std::array foreign_names = {
     ForeignName{"view", "read_file"},
     ForeignName{"viewfile", "read_file"},
     ForeignName{"viewimage", "read_file"},
+    ForeignName{"saveworkspacefile", "save_to_workspace"},
+    ForeignName{"writeworkspacefile", "save_to_workspace"},
     ForeignName{"create", "write_file"},
     ForeignName{"createfile", "write_file"},
     ForeignName{"write", "write_file"},

@@ -15,9 +15,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <iterator>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 // tools/call.
@@ -165,6 +167,20 @@ std::string_view without_client_prefix(std::string_view name)
     return name.starts_with("mcp__") ? name.substr(last + separator.size()) : name;
 }
 
+/// Whether somebody who wrote this may want something deleted, slips of the pen included.
+bool says_delete(std::string_view name)
+{
+    constexpr std::array<std::string_view, 2> verbs{"delete", "remove"};
+    std::string folded(name.substr(0, 64)); // no longer one is near to any tool's
+    std::ranges::transform(folded, folded.begin(), [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    const auto verb = std::string_view(folded).substr(0, folded.find('_'));
+    return std::ranges::any_of(verbs, [&](std::string_view each) {
+        return folded.find(each) != std::string::npos || slips_between(verb, each) <= 1;
+    });
+}
+
 [[noreturn]] void refuse_arguments()
 {
     throw rpc::ProtocolError(rpc::invalid_params, "\"arguments\" must be an object");
@@ -210,7 +226,10 @@ std::string Service::known_as(const std::string& wanted) const
     std::vector<std::string> names;
     names.reserve(configuration_.catalog.served.size());
     for (const auto* tool : configuration_.catalog.served) {
-        names.emplace_back(tool->name);
+        // A model that is told so may do it, and what is deleted is gone.
+        if (!tool->name.starts_with("delete_") || says_delete(asked)) {
+            names.emplace_back(tool->name);
+        }
     }
     const auto near = nearest(asked, names);
     return near.empty() ? "; there are " + configuration_.catalog.names()

@@ -184,6 +184,21 @@ class ProtocolTest(Bench):
         served = ", ".join(tool["name"] for tool in berth.request("tools/list")["tools"])
         self.assertEqual(refused.exception.message, f"Unknown tool: nosuch; there are {served}")
 
+    def test_no_tool_that_deletes_is_meant_unless_the_name_says_so(self):
+        berth = self.start(era="modern")
+        for wanted, told in (("read_workspace_file", "here it is load_from_workspace"),
+                             ("write_workspace_file", "here it is save_to_workspace"),
+                             ("delete_workspace_files", "did you mean delete_workspace_file?"),
+                             ("remove_workspace_file", "did you mean delete_workspace_file?"),
+                             ("delte_workspace_file", "did you mean delete_workspace_file?")):
+            with self.subTest(wanted), self.assertRaises(RpcError) as refused:
+                berth.call_tool(wanted, {})
+            self.assertEqual(refused.exception.message, f"Unknown tool: {wanted}; {told}")
+        for wanted in ("move_workspace_file", "rename_workspace_file", "dele_workspace_file2"):
+            with self.subTest(wanted), self.assertRaises(RpcError) as refused:
+                berth.call_tool(wanted, {})
+            self.assertNotIn("did you mean delete", refused.exception.message)
+
     def test_arguments_that_are_null_are_none(self):
         berth = self.start()
         given = {"name": "session_info", "arguments": None}

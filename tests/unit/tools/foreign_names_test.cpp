@@ -22,6 +22,8 @@ TEST_CASE("a tool is known by what other systems call it")
     CHECK(tool_for_foreign_name("LS") == "read_file");
     CHECK(tool_for_foreign_name("LS", find_dialect("claude")) == "bash_exec"); // Read refuses them
     CHECK(tool_for_foreign_name("KillShell", find_dialect("claude")) == "bash_kill");
+    CHECK(tool_for_foreign_name("read_workspace_file") == "load_from_workspace"); // AutoGPT's
+    CHECK(tool_for_foreign_name("write_workspace_file") == "save_to_workspace");
     CHECK(tool_for_foreign_name("").empty());
     CHECK(tool_for_foreign_name("TodoWrite").empty());
     CHECK(tool_for_foreign_name(std::string(1'000'000, 'a')).empty());
@@ -30,7 +32,7 @@ TEST_CASE("a tool is known by what other systems call it")
 TEST_CASE("what a foreign name leads to is a tool")
 {
     for (const auto* name : {"shell", "writestdin", "taskstop", "taskoutput", "edit", "glob",
-                             "grep", "read", "write"}) {
+                             "grep", "read", "write", "readworkspacefile", "writeworkspacefile"}) {
         CAPTURE(name);
         CHECK(find_tool(tool_for_foreign_name(name)) != nullptr);
     }
