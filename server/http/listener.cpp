@@ -36,16 +36,38 @@ const sockaddr* as_sockaddr(const Address& address)
                 what + ": " + std::generic_category().message(error), hint);
 }
 
+/// What helps where a port cannot be had.
+std::string advice_on(int error, std::uint16_t port)
+{
+    constexpr std::uint16_t unprivileged = 1024;
+    constexpr const char* any = "--http 127.0.0.1:0 takes any free port.";
+    if (error == EACCES && port < unprivileged) {
+        return "Ports below 1024 need a privilege that who runs berth (uid " +
+               std::to_string(::geteuid()) +
+               ") has not: say another, such as --http 127.0.0.1:8931, with a proxy before it; or "
+               "give it CAP_NET_BIND_SERVICE (systemd: AmbientCapabilities=), or set the sysctl "
+               "net.ipv4.ip_unprivileged_port_start to " +
+               std::to_string(port) + '.';
+    }
+    if (error == EADDRINUSE) {
+        return std::string("Another program listens there. Say another port: ") + any;
+    }
+    if (error == EADDRNOTAVAIL) {
+        return std::string("It is no address of this host's. Say one that is: ") + any;
+    }
+    return std::string("Say another address or port: ") + any;
+}
+
 template <class Address>
-UniqueFd listen_at(UniqueFd socket, const Address& address, const std::string& where)
+UniqueFd listen_at(UniqueFd socket, const Address& address, const std::string& where,
+                   std::uint16_t port)
 {
     const int on = 1; // else the port of a server that has just ended is taken for a minute
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (!socket || ::bind(socket.get(), as_sockaddr(address), sizeof(address)) != 0 ||
         ::listen(socket.get(), backlog) != 0) {
-        fail("cannot listen on " + where, errno,
-             "Another program listens there, or it is not this host's. Say another: --http "
-             "127.0.0.1:0 takes any free port.");
+        const int error = errno;
+        fail("cannot listen on " + where, error, advice_on(error, port));
     }
     return socket;
 }
@@ -54,7 +76,7 @@ UniqueFd listen_v4(const HttpAddress& wanted, const std::string& where)
 {
     sockaddr_in address{.sin_family = AF_INET, .sin_port = htons(wanted.port)};
     ::inet_pton(AF_INET, wanted.address.c_str(), &address.sin_addr);
-    return listen_at(UniqueFd(::socket(AF_INET, flags, 0)), address, where);
+    return listen_at(UniqueFd(::socket(AF_INET, flags, 0)), address, where, wanted.port);
 }
 
 UniqueFd listen_v6(const HttpAddress& wanted, const std::string& where)
@@ -64,7 +86,7 @@ UniqueFd listen_v6(const HttpAddress& wanted, const std::string& where)
     ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     sockaddr_in6 address{.sin6_family = AF_INET6, .sin6_port = htons(wanted.port)};
     ::inet_pton(AF_INET6, wanted.address.c_str(), &address.sin6_addr);
-    return listen_at(std::move(socket), address, where);
+    return listen_at(std::move(socket), address, where, wanted.port);
 }
 
 std::uint16_t port_of(const UniqueFd& socket)

@@ -421,7 +421,10 @@ class StartTest(HttpBench):
                                  "is not ADDRESS:PORT"),
                                 (("--http", "127.0.0.1:0", "--unix", "/tmp/x"), "both"),
                                 (("--http", "127.0.0.1:0", "--insecure-no-auth", "--session", "x"),
-                                 "Berth-Session")):
+                                 "Berth-Session"),
+                                # On standard input they would be for nobody: --http is forgotten.
+                                (("--token-file", "/tmp/x"), "--http ADDRESS:PORT or --unix PATH"),
+                                (("--behind-proxy",), "--http ADDRESS:PORT or --unix PATH")):
             done = subprocess.run([binary_path("berth-direct"), "serve", *arguments, "--state-dir",
                                    str(self.state.path)], capture_output=True, text=True, timeout=20)
             self.assertEqual(done.returncode, 2, (arguments, done.stderr))
@@ -433,7 +436,30 @@ class StartTest(HttpBench):
                                "--insecure-no-auth", "--state-dir", str(self.state.path)],
                               capture_output=True, text=True, timeout=20)
         self.assertIn("Address already in use", done.stderr)
+        self.assertIn("Another program listens there", done.stderr)
         self.assertEqual(done.returncode, 1)
+
+    def test_a_port_that_needs_a_privilege_is_told_as_one(self):
+        first = int(pathlib.Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text())
+        if first <= 80:
+            self.skipTest("any user may listen on port 80 here")
+        user = []
+        if os.geteuid() == 0:
+            user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+            if subprocess.run([*user, "test", "-r", binary_path("berth-direct")], check=False).returncode:
+                self.skipTest("uid 65534 may not read the program")
+        with tempfile.TemporaryDirectory(prefix="berth-test-port-") as folder:
+            if user:
+                os.chown(folder, 65534, 65534)
+            done = subprocess.run([*user, binary_path("berth-direct"), "serve", "--http",
+                                   "127.0.0.1:80", "--insecure-no-auth", "--state-dir",
+                                   folder + "/state"], capture_output=True, text=True, timeout=20,
+                                  env={"PATH": os.environ["PATH"], "HOME": folder,
+                                       "XDG_RUNTIME_DIR": folder})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("Permission denied", done.stderr)
+        self.assertIn("Ports below 1024 need a privilege", done.stderr)
+        self.assertNotIn("Another program", done.stderr)
 
 
 if __name__ == "__main__":
