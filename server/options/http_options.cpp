@@ -4,7 +4,9 @@
 #include "server/options/paths.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <utility>
 
 #include <arpa/inet.h>
 
@@ -165,6 +167,28 @@ HttpOptions make_http_options(const Layers& layers)
         http.unix_path = absolute_path(http.unix_path);
     }
     return http;
+}
+
+void require_http_for_flags(const Layers& layers, const HttpOptions& http)
+{
+    if (http.is_wanted()) {
+        return;
+    }
+    const std::array<std::pair<const char*, bool>, 4> said{
+        {{"token_file", !http.token_file.empty()},
+         {"operator_token_file", !http.operator_token_file.empty()},
+         {"insecure_no_auth", http.no_auth},
+         {"behind_proxy", http.behind_proxy}}};
+    for (const auto& [key, is_said] : said) {
+        const auto& origin = layers.raw(key).origin;
+        if (is_said && origin.starts_with("flag")) {
+            throw Error(ErrorCode::invalid_argument,
+                        std::string(key) + " (" + origin +
+                            ") is of a server of HTTP, and this one speaks on standard input",
+                        "Say where it shall listen, --http ADDRESS:PORT or --unix PATH, or leave "
+                        "the flag out.");
+        }
+    }
 }
 
 } // namespace berth::server

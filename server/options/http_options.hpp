@@ -26,4 +26,9 @@ struct HttpAddress {
 /// without a word of the operator.
 [[nodiscard]] HttpOptions make_http_options(const Layers& layers);
 
+/// Throws Error(invalid_argument) for a flag that only a server of HTTP looks at, where `http` is
+/// none: who has forgotten --http would wait for callers that cannot come. A file, or the
+/// environment, may be that of several servers.
+void require_http_for_flags(const Layers& layers, const HttpOptions& http);
+
 } // namespace berth::server

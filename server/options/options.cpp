@@ -434,6 +434,9 @@ Options make_options(const Given& given, const Environment& environment)
     options.written = layers.raw();
     options.file = std::move(file);
     options.http = make_http_options(layers);
+    if (given.is_server || given.shows) {
+        require_http_for_flags(layers, options.http);
+    }
     options.audit = make_audit_options(layers);
     const auto& owner = layers.raw("principal");
     const bool names_owner = owner.origin != "default";

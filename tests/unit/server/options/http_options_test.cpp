@@ -101,6 +101,29 @@ TEST_CASE("on a port nobody is let in without a word of the operator")
         has(refusal_of({{"http", "example.com:80"}, {"token_file", "t"}}), "is not ADDRESS:PORT"));
 }
 
+TEST_CASE("a flag that only a server of HTTP looks at is refused without one")
+{
+    for (const auto& [key, value] : Values{{"token_file", "t"},
+                                           {"operator_token_file", "t"},
+                                           {"insecure_no_auth", "true"},
+                                           {"behind_proxy", "true"}}) {
+        CAPTURE(key);
+        const auto told = refusal_of({{key, value}});
+        CHECK(has(told, key + " (flag) is of a server of HTTP"));
+        CHECK(has(told, "--http ADDRESS:PORT or --unix PATH"));
+        CHECK(refusal_of({{key, value}, {"unix", "s"}}).empty());
+        HttpOptionsBench call({{key, value}});
+        call.given.is_server = false; // what a line for all commands has
+        CHECK(call.refusal().empty());
+        call.given.shows = true;
+        CHECK_FALSE(call.refusal().empty());
+    }
+    CHECK(refusal_of({{"insecure_no_auth", "false"}}).empty());
+    HttpOptionsBench elsewhere({}); // a file may be that of several servers
+    elsewhere.file("token_file = \"t\"\nbehind_proxy = true\n");
+    CHECK(elsewhere.refusal().empty());
+}
+
 TEST_CASE("other hosts reach a port only behind a proxy that encrypts")
 {
     for (const auto* address : {"0.0.0.0:80", "[::]:80", "192.168.1.1:80"}) {
