@@ -150,6 +150,8 @@ Adopted MachineKeeper::adopt(const std::string& from, const std::string& to,
                     "`berth sessions list` shows those there are.");
     }
     Record record = record_of_adopted(from, found, adoption.to);
+    record.why +=
+        adopted.ended_machine ? ", whose machine was ended for it" : ", whose machine had ended";
     mark(to, record);
     // Before the home is moved: whoever finds it knows where that may be, and finishes it.
     registry_.put(to, record);
@@ -396,8 +398,7 @@ Record MachineKeeper::record_of_adopted(const std::string& from, const std::opti
         record.kept = kept_from_now();
     }
     record.state = State::ended;
-    record.why =
-        "it was taken over from session " + name_of(from, found) + ", whose machine had ended";
+    record.why = "it was taken over from session " + name_of(from, found);
     record.last_used = std::max(record.last_used, record.created);
     record.id = to;
     record.unnamed = false;

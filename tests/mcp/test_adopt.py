@@ -42,12 +42,14 @@ class AdoptTest(Bench):
                                       "machine with it\n")
         text = self.make("new", "cat file").text
         self.assertIn("mine\n", text)
-        self.assertIn("taken over from session old", text)
+        self.assertIn("taken over from session old, whose machine had ended", text)
         told = json.loads(self.run_command("sessions", "adopt", "new", "--session", "old",
                                            "--json").stdout)
         self.assertEqual((told["session"], told["from_session"], told["ended_machine"]),
                          ("old", "new", True))
         self.assertEqual(pathlib.Path(told["home"], "file").read_text(), "mine\n")
+        self.assertIn("taken over from session new, whose machine was ended for it",
+                      self.make("old", "true").text)
 
     def test_its_name_is_enough_where_another_principal_or_key_is_to_have_it(self):
         self.make()
