@@ -199,6 +199,25 @@ std::string listed(const CLI::App& app)
            (names.empty() ? names : ": " + names) + '.';
 }
 
+/// What the command that the parser has come to takes beside flags, and where those are listed.
+std::string advice_on_words(const CLI::App& app)
+{
+    const auto [at, path] = reached(app);
+    if (path.empty()) {
+        return "`berth --help` lists commands and flags.";
+    }
+    std::string names;
+    for (const auto* option : at->get_options()) {
+        if (option->get_positional()) {
+            names += (names.empty() ? "" : " and ") + option->get_name(true);
+        }
+    }
+    const auto command = "berth " + path;
+    return '`' + command.substr(0, command.size() - 1) + "` takes " +
+           (names.empty() ? "nothing but flags" : names + " and flags") + "; `" + command +
+           "--help` lists them.";
+}
+
 WrongWords of_unexpected(const CLI::App& app, const Known& known,
                          const std::vector<std::string>& named)
 {
@@ -212,8 +231,7 @@ WrongWords of_unexpected(const CLI::App& app, const Known& known,
                                                      : "";
         }
     }
-    return {"not expected:" + typed,
-            advice.empty() ? "`berth --help` lists commands and flags." : advice};
+    return {"not expected:" + typed, advice.empty() ? advice_on_words(app) : advice};
 }
 
 /// A word that must be there is not: perhaps for another one that is wrong.

@@ -300,6 +300,24 @@ TEST_CASE("words of other programs, and commands of a group without it, are told
         CAPTURE(error);
         CHECK(error.ends_with("Did you mean `berth sessions " + std::string(command) + "`?\n"));
     }
+}
+
+TEST_CASE("a word too many is told with what the command takes")
+{
+    const auto told = [](Words words) { return parse(std::move(words)).err; };
+    CHECK(told({"sessions", "kill", "a", "b", "c"}) ==
+          "berth: not expected: b c\n`berth sessions kill` takes KEY and flags; `berth sessions "
+          "kill --help` lists them.\n");
     // What stands behind a command is no command.
-    CHECK(told({"status", "kill"}).ends_with("`berth --help` lists commands and flags.\n"));
+    CHECK(told({"status", "kill"}) == "berth: not expected: kill\n`berth status` takes nothing "
+                                      "but flags; `berth status --help` lists them.\n");
+    for (const auto& words :
+         {Words{"sessions", "gc", "x"}, Words{"sessions", "list", "x"}, Words{"doctor", "x"}}) {
+        CHECK(told(words).find("takes nothing but flags; `berth ") != std::string::npos);
+    }
+    CHECK(told({"call", "bash_exec", "{}", "{}"}).find("`berth call` takes TOOL and JSON and") !=
+          std::string::npos);
+    CHECK(told({"serve", "--quite-something-else"}).find("`berth serve --help`") !=
+          std::string::npos);
+    CHECK(told({"--quite-something-else"}).find("`berth --help` lists") != std::string::npos);
 }
