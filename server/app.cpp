@@ -229,7 +229,11 @@ int run_on_sessions(const cli::CommandLine& line, const Options& options,
         return options.keys.apply(options.session.principal, line.key);
     };
     if (line.command == "sessions-list") {
-        return cli::tell(cli::list_sessions(sessions), line.json);
+        // Of all, unless the line says whose: a variable may be there for servers.
+        const auto of = line.given.values.contains("principal")
+                            ? std::optional(options.session.principal)
+                            : std::nullopt;
+        return cli::tell(cli::list_sessions(sessions, of), line.json);
     }
     if (line.command == "sessions-kill") {
         return cli::tell(

@@ -93,6 +93,21 @@ std::vector<std::string> lines_of(std::string_view value)
     return lines;
 }
 
+/// The keys of sessions of that name, made with another template of the key.
+std::vector<std::string> others_of_name(session::SessionManager& sessions,
+                                        const session::SessionId& id)
+{
+    const auto own = session::key_hash(id);
+    std::vector<std::string> keys;
+    for (auto& named : sessions.names()) {
+        if (named.id.session == id.session && named.id.principal == id.principal &&
+            named.key != own) {
+            keys.push_back(std::move(named.key));
+        }
+    }
+    return keys;
+}
+
 /// A list that may lack some.
 Outcome incomplete(Outcome outcome, const Unsettled& unsettled)
 {
@@ -127,23 +142,29 @@ json session_json(const session::SessionFacts& facts)
 std::string advice_on_missing(session::SessionManager& sessions, const session::SessionId& id,
                               const std::string& command, const std::string& rest)
 {
-    const auto key = session::key_hash(id);
     std::string commands;
-    for (const auto& named : sessions.names()) {
-        if (named.id.session == id.session && named.id.principal == id.principal &&
-            named.key != key) {
-            commands += commands.empty() ? "`berth sessions " : " or `berth sessions ";
-            commands += command;
-            commands += ' ';
-            commands += named.key;
-            commands += rest;
-            commands += '`';
-        }
+    for (const auto& key : others_of_name(sessions, id)) {
+        commands += commands.empty() ? "`berth sessions " : " or `berth sessions ";
+        commands += command;
+        commands += ' ';
+        commands += key;
+        commands += rest;
+        commands += '`';
     }
     return commands.empty()
                ? "`berth sessions list` shows those there are; --principal names another owner."
                : "One of that name was made with another session.key or --var: " + commands +
                      (command == "kill" ? " ends it." : " reaches it.");
+}
+
+std::string advice_over_http(session::SessionManager& sessions, const session::SessionId& id)
+{
+    const auto keys = others_of_name(sessions, id);
+    return keys.empty()
+               ? "GET /sessions shows those there are; ?principal=NAME says whose a name is."
+               : "One of that name was made with another session.key or var: without "
+                 "?principal=, /sessions/" +
+                     joined(keys, " or /sessions/") + " reaches it.";
 }
 
 std::string with_unrestored(const std::string& reason, const Unsettled& unsettled)
@@ -226,10 +247,11 @@ int show_version(bool as_json)
     return 0;
 }
 
-Outcome list_sessions(session::SessionManager& sessions)
+Outcome list_sessions(session::SessionManager& sessions, const std::optional<std::string>& of)
 {
     const auto unsettled = collect_leftovers(sessions);
-    const auto all = sessions.list_asked();
+    auto all = sessions.list_asked();
+    std::erase_if(all, [&](const auto& facts) { return of && facts.principal != *of; });
     json list = json::array();
     for (const auto& facts : all) {
         list.push_back(session_json(facts));
@@ -254,7 +276,9 @@ Outcome list_sessions(session::SessionManager& sessions)
                     .remedy = {},
                     .failure = {}};
     if (all.empty()) {
-        outcome.text = unsettled.seconds > 0 ? "" : "no sessions";
+        outcome.text = unsettled.seconds > 0 ? ""
+                       : of                  ? "no sessions of " + one_line(*of)
+                                             : "no sessions";
     }
     outcome.complaint = unsettled.unrestored;
     return unsettled.seconds > 0 ? incomplete(std::move(outcome), unsettled) : outcome;

@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,9 @@ struct Unsettled {
 /// Key, origin and value of each; a long list goes over several lines.
 [[nodiscard]] std::string config_text(const std::vector<Setting>& settings);
 [[nodiscard]] int show_version(bool json);
-[[nodiscard]] Outcome list_sessions(session::SessionManager& sessions);
+/// `of`: of which principal alone; nothing: of all.
+[[nodiscard]] Outcome list_sessions(session::SessionManager& sessions,
+                                    const std::optional<std::string>& of = std::nullopt);
 /// For programs; what list_sessions() shows of each.
 [[nodiscard]] nlohmann::json session_json(const session::SessionFacts& facts);
 
@@ -48,6 +51,10 @@ struct Unsettled {
                                             const session::SessionId& id,
                                             const std::string& command,
                                             const std::string& rest = {});
+
+/// The same for who asks the operator's API.
+[[nodiscard]] std::string advice_over_http(session::SessionManager& sessions,
+                                           const session::SessionId& id);
 
 /// 1 when no sandbox can be made.
 [[nodiscard]] int show_checks(const std::vector<Check>& checks,

@@ -64,8 +64,10 @@ class AdoptTest(Bench):
         refused = self.run_command("sessions", "adopt", "old", "--session", "new", "--principal", "eve",
                                    status=1).stderr
         self.assertIn("there is no session \"old\" of eve", refused)
+        listed = json.loads(self.run_command("sessions", "list", "--json", BERTH_PRINCIPAL="bob").stdout)
+        self.assertGreater(len({each["principal"] for each in listed}), 1)
         (key,) = [each["key"] for each in json.loads(
-            self.run_command("sessions", "list", "--json").stdout) if each["principal"] == "bob"]
+            self.run_command("sessions", "list", "--principal", "bob", "--json").stdout)]
         self.run_command("sessions", "kill", key, "--purge")
 
     def test_what_is_refused_is_told_with_the_remedy(self):

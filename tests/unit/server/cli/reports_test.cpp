@@ -120,6 +120,11 @@ TEST_CASE_FIXTURE(Fixture, "sessions are listed")
     CHECK(text.find("\nNot known whether running or paused, since the guest did not tell: work (a "
                     "fake machine has no guest)\n") != std::string::npos);
     CHECK(list[0]["trouble"] == "a fake machine has no guest");
+    // Of one principal alone.
+    CHECK(cli::list_sessions(sessions, "ann").data->size() == 1);
+    const auto none = cli::list_sessions(sessions, "bob");
+    CHECK(none.data->empty());
+    CHECK(none.text == "no sessions of bob");
     CHECK(sessions.kill(work, false));
     CHECK(captured(STDOUT_FILENO, [&] {
               (void)cli::tell(cli::list_sessions(sessions), false);
