@@ -35,13 +35,16 @@ NothingEnded why_nothing_ended(session::SessionManager& sessions, const Asked& a
     if (sight && sight->facts.state == to_string(session::State::ended)) {
         return {ErrorCode::conflict,
                 "session " + one_line(asked.name) + " has ended already; its home is kept",
-                "The same command with --purge removes it, with the files in its home."};
+                std::string(asked.over_http ? "DELETE with ?purge=true"
+                                            : "The same command with --purge") +
+                    " removes it, with the files in its home."};
     }
     if (!key && unsettled.seconds > 0) {
         return {ErrorCode::busy, unsettled.reason, unsettled.remedy};
     }
     return {ErrorCode::not_found, with_unrestored(missing_sentence(asked), unsettled),
-            advice_on_missing(sessions, asked.id, "kill")};
+            asked.over_http ? advice_over_http(sessions, asked.id)
+                            : advice_on_missing(sessions, asked.id, "kill")};
 }
 
 /// What a key, an id or a name that was given has led to, by its own name where the books have it.
@@ -57,14 +60,16 @@ session::SessionId named_by(session::SessionManager& sessions, const Asked& aske
 }
 
 /// What is still to be done where the files of a session could not be saved.
-std::string advice_on_unsaved(const session::Ended& ended, const session::SessionId& id, bool purge)
+std::string advice_on_unsaved(const session::Ended& ended, const session::SessionId& id, bool purge,
+                              bool over_http)
 {
     return (ended.remedy.empty() ? "" : ended.remedy + "\n") +
            "Its home is kept, and its next call has it again (`berth call --principal " +
            shell_word(one_line(id.principal)) + " --session " + shell_word(one_line(id.session)) +
            " bash_exec ...`, with its --var if it has any). " +
-           (purge ? "With --purge --no-save it is removed all the same."
-                  : "`berth sessions gc` tries again.");
+           (!purge      ? "`berth sessions gc` tries again."
+            : over_http ? "With ?purge=true&save=false it is removed all the same."
+                        : "With --purge --no-save it is removed all the same.");
 }
 
 /// What is still to be done where the books could not be told.
@@ -160,7 +165,7 @@ Outcome kill_session(session::SessionManager& sessions, const Asked& asked, bool
         if (!unfinished.empty()) {
             const bool unsaved = !ended.trouble.empty();
             outcome.complaint = unfinished;
-            outcome.remedy = unsaved ? advice_on_unsaved(ended, named, purge)
+            outcome.remedy = unsaved ? advice_on_unsaved(ended, named, purge, asked.over_http)
                                      : advice_on_unnoted(*ended.unnoted);
             outcome.failure = unsaved ? ErrorCode::backend_error : ended.unnoted->code();
             (*outcome.data)["code"] = to_string(*outcome.failure);

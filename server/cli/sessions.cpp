@@ -41,7 +41,14 @@ std::optional<Outcome> no_session(session::SessionManager& sessions, const Asked
         return std::nullopt;
     }
     return not_found(asked, unsettled, missing_sentence(asked),
-                     advice_on_missing(sessions, asked.id, command));
+                     asked.over_http ? advice_over_http(sessions, asked.id)
+                                     : advice_on_missing(sessions, asked.id, command));
+}
+
+/// Where all sessions are shown.
+std::string listing(const Asked& asked)
+{
+    return asked.over_http ? "GET /sessions" : "`berth sessions list`";
 }
 
 Outcome no_machine(session::SessionManager& sessions, const std::string& key, const Asked& asked)
@@ -57,7 +64,7 @@ Outcome no_machine(session::SessionManager& sessions, const std::string& key, co
         return outcome;
     }
     return nothing_done(asked, ErrorCode::conflict, name + " has no machine that runs",
-                        "`berth sessions list` shows its state; its next call makes a machine.");
+                        listing(asked) + " shows its state; its next call makes a machine.");
 }
 
 constexpr std::chrono::minutes collect_time{10};
@@ -293,7 +300,7 @@ Outcome show_session(session::SessionManager& sessions, const Asked& asked)
         if (!sight) { // it went meanwhile
             return nothing_done(asked, ErrorCode::not_found,
                                 "session " + one_line(asked.name) + " is not there any more",
-                                "`berth sessions list` shows those there are.");
+                                listing(asked) + " shows those there are.");
         }
     } catch (const Error& error) {
         auto known = error.code() == ErrorCode::sandbox_unavailable ? traces(sessions, asked, error)

@@ -22,6 +22,8 @@ struct Asked {
     /// No key and no id of a sandbox stands for it: callers choose names, and one of a caller's may
     /// be another's key.
     bool by_name_only = false;
+    /// Remedies are requests of the operator's API, and not flags of the command line.
+    bool over_http = false;
 };
 
 /// The key of the session that is meant, by the books.

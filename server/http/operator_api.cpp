@@ -96,7 +96,7 @@ cli::Asked asked_for(const OperatorRequest& request, const Options& options)
     // Without a principal it is no name: one that a caller makes up could be another's key.
     const bool by_name = !request.principal.empty();
     return {by_name ? options.keys.apply(request.principal, request.key) : session::SessionId{},
-            request.key, by_name};
+            request.key, by_name, /*over_http=*/true};
 }
 
 cli::Outcome perform(const OperatorRequest& request, Books& books)

@@ -78,7 +78,10 @@ class DoorTest(OperatorBench):
         self.serve_operators()
         self.assertEqual(self.ask("PUT", "/sessions").status, 405)
         self.assertEqual(self.ask("POST", "/sessions/x").headers["allow"], "GET, DELETE")
-        self.assertEqual(self.json("GET", "/sessions/x", 404)["code"], "not_found")
+        missing = self.json("GET", "/sessions/x", 404)
+        self.assertEqual((missing["code"], missing["remedy"]),
+                         ("not_found", "GET /sessions shows those there are; ?principal=NAME says "
+                                       "whose a name is."))
         self.assertEqual(self.json("GET", "/sessions/x/y", 404)["code"], "not_found")
         self.assertEqual(self.json("DELETE", "/sessions/x?purg=true", 400)["code"],
                          "invalid_argument")
@@ -149,8 +152,12 @@ class SessionsTest(OperatorBench):
         ended = self.json("DELETE", path)
         self.assertEqual((ended["killed"], ended["session"], ended["principal"], ended["key"]),
                          (True, "work", "alice", path.rpartition("/")[2]))
-        self.assertEqual(self.json("POST", path + "/pause", 409)["code"], "conflict")
-        self.assertEqual(self.json("DELETE", path, 409)["code"], "conflict")
+        refused = self.json("POST", path + "/pause", 409)
+        self.assertEqual(refused["code"], "conflict")
+        self.assertIn("GET /sessions shows its state", refused["remedy"])
+        refused = self.json("DELETE", path, 409)
+        self.assertEqual(refused["code"], "conflict")
+        self.assertIn("DELETE with ?purge=true removes it", refused["remedy"])
         self.assertIn("kept", self.call("read_file", path="~/n", **self.as_alice("work")).text)
         self.assertEqual(self.json("DELETE", path + "?purge=true")["purged"], True)
         self.assertEqual(self.json("GET", "/sessions"), [])
