@@ -61,9 +61,9 @@ std::string user_of(uid_t uid)
 /// take rights away: /tmp without its 1777 breaks the host.
 bool is_berths(int fd)
 {
-    constexpr std::array<std::string_view, 9> own{"ahead",        "errors.1.jsonl", "errors.jsonl",
-                                                  "installation", "marks",          "sessions",
-                                                  "sockets",      "uids",           "workspace"};
+    constexpr std::array<std::string_view, 10> own{
+        "ahead", "errors.1.jsonl", "errors.jsonl", "errors.unkept", "installation",
+        "marks", "sessions",       "sockets",      "uids",          "workspace"};
     const auto names = directory_names(fd);
     return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
         return std::find(own.begin(), own.end(), name) != own.end() ||

@@ -30,6 +30,8 @@ using nlohmann::json;
 
 constexpr const char* present_name = "errors.jsonl";
 constexpr const char* previous_name = "errors.1.jsonl";
+/// Empty: a name and a time find room on most disks that are full.
+constexpr const char* unkept_name = "errors.unkept";
 /// Right after a file was put aside fifty of the longest are in that one.
 constexpr off_t present_limit = 128L * 1024;
 constexpr std::size_t message_limit = 2048;
@@ -131,6 +133,20 @@ void move_away(int directory, const UniqueFd& full)
     }
 }
 
+/// So that nobody takes a list that lacks some for all there were.
+void mark_unkept(const std::string& state_directory) noexcept
+{
+    try {
+        if (const auto directory = open_directory(state_directory)) {
+            const auto mark = open_errors(directory.get(), unkept_name, O_WRONLY | O_CREAT);
+            (void)::futimens(mark.get(), nullptr);
+        }
+    } catch (const std::exception& failure) { // a disk that was made read-only, by the kernel or so
+        log::write(log::Level::warning, "nor is it kept that one was not",
+                   {{"error", failure.what()}});
+    }
+}
+
 } // namespace
 
 void remember_error(const std::string& state_directory, const RecentError& error) noexcept
@@ -150,6 +166,7 @@ void remember_error(const std::string& state_directory, const RecentError& error
     } catch (const std::exception& failure) { // a full disk, no memory: one error less in the list
         log::write(log::Level::warning, "error not kept for `berth status`",
                    {{"error", failure.what()}});
+        mark_unkept(state_directory);
     }
 }
 
@@ -180,6 +197,18 @@ unsaved_files_reporter(const std::string& state_directory)
                                    "kept until it is: " +
                                    why});
     };
+}
+
+std::optional<std::chrono::system_clock::time_point>
+unkept_errors(const std::string& state_directory)
+{
+    const auto directory = open_directory(state_directory);
+    struct stat status{};
+    if (!directory || ::fstatat(directory.get(), unkept_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(status.st_mode)) {
+        return std::nullopt;
+    }
+    return std::chrono::system_clock::from_time_t(status.st_mtim.tv_sec);
 }
 
 std::vector<RecentError> recent_errors(const std::string& state_directory, std::size_t count,

@@ -38,6 +38,7 @@ struct Status {
     std::size_t paused = 0;                 ///< of them
     std::vector<RecentError> errors;
     std::string unread; ///< why errors could not be read
+    std::string unkept; ///< when one could not be kept, the last time
     std::uint64_t commands = 0;
     std::size_t jobs = 0;
 };
@@ -75,6 +76,9 @@ Status gather(session::SessionManager& sessions, const Options& options)
         status.trouble_remedy = unsettled.remedy;
     }
     status.errors = recent_errors(options.sessions.state_directory, shown_errors, &status.unread);
+    if (const auto last = unkept_errors(options.sessions.state_directory)) {
+        status.unkept = rfc3339(*last);
+    }
     for (const auto& session : status.running) {
         status.commands += session.info.calls;
         status.jobs += session.info.jobs.size();
@@ -176,16 +180,21 @@ std::string errors_text(const Status& status)
 
 std::string latest_errors(const Status& status)
 {
-    if (status.errors.empty()) {
-        return "errors     " +
-               (status.unread.empty() ? "none lately"
-                                      : "not known, cannot be read: " + visible(status.unread)) +
-               '\n';
+    std::string text = "errors     ";
+    if (!status.errors.empty()) {
+        text += "the latest, newest first:\n" + errors_text(status);
+        if (!status.unread.empty()) {
+            text += "           not all can be read: " + visible(status.unread) + '\n';
+        }
+    } else if (!status.unread.empty()) {
+        text += "not known, cannot be read: " + visible(status.unread) + '\n';
+    } else {
+        text += status.unkept.empty() ? "none lately\n" : "none kept\n";
     }
-    return "errors     the latest, newest first:\n" + errors_text(status) +
-           (status.unread.empty()
-                ? ""
-                : "           not all can be read: " + visible(status.unread) + '\n');
+    if (!status.unkept.empty()) {
+        text += "           some could not be kept, the last one at " + status.unkept + '\n';
+    }
+    return text;
 }
 
 /// What is told of folders and reasons has names in it that can be anybody's.
@@ -249,6 +258,7 @@ Outcome show_status(session::SessionManager& sessions, const Options& options)
                                    {"silent_sessions", silent_json(status)},
                                    {"recent_errors", errors_json(status)},
                                    {"unread_errors", status.unread},
+                                   {"unkept_errors", status.unkept},
                                    {"limits", limits_json(options.sessions.limits)}}),
                     .text = status_text(status, sessions.backend().name(), state),
                     .complaint = {},

@@ -33,6 +33,7 @@ mount -t tmpfs -o size=64k,mode=700 none "$1" || exit
 status() { "$0" status --json --state-dir "$1"; printf '{"status": %d}\n' $?; }
 status "$1"
 head -c 64k /dev/zero >"$1/filled" 2>/dev/null
+"$0" call --state-dir "$1" bash_exec '{"command": "true"}' >&2
 status "$1"
 rm "$1/filled"
 mount -o remount,ro "$1"
@@ -109,6 +110,9 @@ class FullDiskTest(unittest.TestCase):
         self.assertIn(f"{state.path} cannot be written to: Read-only file system", read_only["reason"])
         self.assertIn("--state-dir", read_only["remedy"])
         self.assertTrue(full["sessions_known"])
+        # What the call failed of found no room either.
+        self.assertEqual((roomy["unkept_errors"], full["recent_errors"]), ("", []))
+        self.assertRegex(full["unkept_errors"], "^20")
 
     def after(self, on_full_disk, **environment):
         """Status of that command of `berth sessions`, and what the next call prints and is told."""

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 using namespace berth::server; // NOLINT(google-build-using-namespace): the subject of the test
@@ -136,6 +138,24 @@ TEST_CASE("what is no ordinary file of ours holds nobody up, and is told")
     std::filesystem::create_hard_link(state / "precious", path);
     remember_error(state.path(), error("x"));
     CHECK(std::filesystem::file_size(state / "precious") == 0);
+}
+
+TEST_CASE("that one could not be kept is known, with the time of the last")
+{
+    const berth::tests::TemporaryDirectory state;
+    remember_error(state.path(), error("x"));
+    CHECK_FALSE(unkept_errors(state.path()));
+    std::filesystem::remove(state / "errors.jsonl");
+    REQUIRE(::mkfifo((state / "errors.jsonl").c_str(), 0600) == 0); // as good as a full disk
+    const auto before = std::chrono::system_clock::now() - std::chrono::seconds(1);
+    remember_error(state.path(), error("x"));
+    REQUIRE(unkept_errors(state.path()));
+    CHECK(*unkept_errors(state.path()) > before);
+    const timespec long_ago[2] = {{.tv_sec = 1'000, .tv_nsec = 0}, {.tv_sec = 1'000, .tv_nsec = 0}};
+    REQUIRE(::utimensat(AT_FDCWD, (state / "errors.unkept").c_str(), long_ago, 0) == 0);
+    CHECK(*unkept_errors(state.path()) < before);
+    remember_error(state.path(), error("x"));
+    CHECK(*unkept_errors(state.path()) > before);
 }
 
 TEST_CASE("nothing is written to a state directory that is refused")

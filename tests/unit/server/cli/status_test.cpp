@@ -9,8 +9,10 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <unistd.h>
@@ -80,6 +82,18 @@ TEST_SUITE("server/cli/status")
         CHECK(sessions.kill({"ann", "work", {}}, false));
         CHECK(json::parse(show(true))["active_sessions"] == 0);
         CHECK(json::parse(show(true))["sessions"] == 1);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "where errors could not be kept it is not said that there were none")
+    {
+        (void)sessions.acquire({"ann", "work", {}});
+        CHECK(json::parse(show(true))["unkept_errors"] == "");
+        std::ofstream(directory / "state/errors.unkept").flush();
+        const auto at = json::parse(show(true))["unkept_errors"].get<std::string>();
+        CHECK(at.size() == std::string_view("2027-01-15T08:00:00Z").size());
+        CHECK(show(false).find("\nerrors     none kept\n           some could not be kept, the "
+                               "last one at " +
+                               at) != std::string::npos);
     }
 
     TEST_CASE_FIXTURE(Fixture, "recent errors are shown on one line each")
