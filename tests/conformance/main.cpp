@@ -41,7 +41,10 @@ int main(int argc, char** argv)
 {
     std::vector<const char*> arguments{argc > 0 ? argv[0] : "berth-conformance", "serve"};
     std::copy(argv + std::min(argc, 1), argv + argc, std::back_inserter(arguments));
-    if (std::ranges::find(arguments, std::string_view("--token-file")) == arguments.end()) {
+    const auto has = [&](std::string_view flag) {
+        return std::ranges::find(arguments, flag) != arguments.end();
+    };
+    if (!has("--token-file") && (has("--http") || has("--unix"))) {
         arguments.push_back("--insecure-no-auth");
     }
     return berth::server::run(

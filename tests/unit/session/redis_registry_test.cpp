@@ -139,6 +139,12 @@ TEST_SUITE("session/redis")
         CHECK(days_left() > 50 * 365);
     }
 
+    TEST_CASE("a record that was never there was not erased")
+    {
+        const RedisServer server;
+        CHECK_FALSE(open(server)->was_erased(work));
+    }
+
     TEST_CASE("what somebody has written there that is no key is no session")
     {
         const RedisServer server;
