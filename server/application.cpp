@@ -1,6 +1,7 @@
 #include "server/application.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/wait_bound.hpp"
 #include "server/guide.hpp"
 #include "server/instructions.hpp"
 #include "server/log.hpp"
@@ -57,9 +58,16 @@ void warn_of_unavailable(const sandbox::Availability& availability)
     }
 }
 
+/// A client that is told of tools too late has none. What a machine's host has not said by then the
+/// books say.
+constexpr std::chrono::seconds look_time{1};
+/// After the books could not be asked: not with each tool of a list.
+constexpr std::chrono::seconds until_asked_again{10};
+
 /// Of the machine that there is, else of the one that a call would get.
 session::SessionFacts facts_of_session(const Options& options, session::SessionManager& sessions)
 {
+    const WaitBound bound({}, Deadline::after(look_time));
     try {
         return sessions.facts(options.session);
     } catch (const std::exception& error) {
@@ -225,16 +233,29 @@ session::Settings Application::session_settings()
     return settings;
 }
 
+/// False also where nobody knows it at the moment, which is not remembered for long.
+bool Application::machine_runs(const session::SessionFacts* known)
+{
+    const std::lock_guard lock(asked_mutex_);
+    if (machine_runs_ || (known == nullptr && BootClock::now() < ask_again_)) {
+        return machine_runs_.value_or(false);
+    }
+    const auto facts = known != nullptr ? *known : facts_of_session(*options_, sessions_);
+    if (facts.is_next || (!facts.state.empty() && facts.trouble.empty())) {
+        machine_runs_ = facts.is_next;
+    } else {
+        ask_again_ = BootClock::now() + until_asked_again;
+    }
+    return facts.is_next;
+}
+
 /// Where the session's machine runs its tools work, and whether another one could be made, which
 /// takes most of a server's start to try, is of no interest.
 sandbox::Availability Application::availability(const session::SessionFacts* known)
 {
-    std::call_once(asked_, [&] {
-        machine_runs_ =
-            (known != nullptr ? *known : facts_of_session(*options_, sessions_)).is_next;
-    });
-    return machine_runs_ ? sandbox::Availability{.available = true, .reason = {}, .remedy = {}}
-                         : sessions_.backend().availability();
+    return machine_runs(known)
+               ? sandbox::Availability{.available = true, .reason = {}, .remedy = {}}
+               : sessions_.backend().availability();
 }
 
 tools::Result Application::run(const tools::Entry& tool, const nlohmann::json& arguments,

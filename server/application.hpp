@@ -1,5 +1,6 @@
 #pragma once
 
+#include "sandbox/base/deadline.hpp"
 #include "sandbox/session/session_manager.hpp"
 #include "sandbox/workspace/store.hpp"
 #include "server/mcp/service.hpp"
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace berth::server {
 
@@ -72,8 +74,9 @@ class Application {
     /// Of the tools.
     [[nodiscard]] std::shared_ptr<const tools::Settings> settings();
     /// Of this session's sandbox. What was there once counts as there for good. `known`: where the
-    /// books have been asked just now, which may take seconds.
+    /// books have been asked just now.
     [[nodiscard]] sandbox::Availability availability(const session::SessionFacts* known = nullptr);
+    [[nodiscard]] bool machine_runs(const session::SessionFacts* known);
 
     const std::shared_ptr<const Options> options_;
     const std::unique_ptr<LiveSettings> live_;
@@ -85,8 +88,9 @@ class Application {
     const std::shared_ptr<UnreadNotices> unread_notices_ =
         std::make_shared<UnreadNotices>(sessions_);
     std::unique_ptr<workspace::Store> workspace_;
-    std::once_flag asked_;
-    bool machine_runs_ = false; ///< when it was asked first
+    std::mutex asked_mutex_;           ///< guards what follows: one asks, the others wait for it
+    std::optional<bool> machine_runs_; ///< when that was first known for certain
+    BootClock::time_point ask_again_;  ///< whether it runs, until that is known
     std::unique_ptr<mcp::Service> service_;
 };
 

@@ -1,3 +1,4 @@
+#include "sandbox/base/wait_bound.hpp"
 #include "server/application.hpp"
 #include "tests/unit/session/fake_backend.hpp"
 #include "tests/unit/temporary_directory.hpp"
@@ -7,6 +8,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +29,15 @@ class Tried : public berth::tests::FakeBackend {
         return FakeBackend::availability();
     }
 
+    [[nodiscard]] std::unique_ptr<sandbox::Machine>
+    attach(const sandbox::MachineRecord& record) override
+    {
+        patience = WaitBound::within({}, {}).deadline.poll_timeout();
+        return FakeBackend::attach(record);
+    }
+
     std::atomic<int> tries{0};
+    std::atomic<int> patience{0}; ///< of the last look, for its host
 };
 
 struct Fixture {
@@ -85,6 +95,29 @@ TEST_SUITE("server/application")
     {
         given.values["network"] = {.items = {"host"}, .origin = "test"};
         CHECK(told().find("DISABLED") != std::string::npos);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "what a client is told first waits a second for a machine's host")
+    {
+        CHECK(told().find("DISABLED") == std::string::npos);
+        CHECK(backend->patience >= 0);
+        CHECK(backend->patience <= 1000);
+    }
+
+    TEST_CASE_FIXTURE(Fixture, "that the books could not tell of a machine is not remembered")
+    {
+        const auto record = directory / "state/sessions/" +
+                            session::key_hash(first->options().session) + "/record.json";
+        const auto aside = directory / "aside";
+        std::filesystem::rename(record, aside);
+        std::ofstream(record) << "no record";
+        const auto server = start();
+        CHECK(server->service().initialize("2025-06-18").find("DISABLED") != std::string::npos);
+        std::filesystem::rename(aside, record);
+        CHECK(server->service().initialize("2025-06-18").find("DISABLED") == std::string::npos);
+        CHECK(server->service()
+                  .list(nlohmann::json::object(), mcp::Era::legacy, false)
+                  .find("DISABLED") == std::string::npos);
     }
 
     TEST_CASE_FIXTURE(Fixture, "what a client was told it is told again")
