@@ -105,6 +105,9 @@ void tell_of_settings(const LiveSettings::Change& change)
                 {"from_the_next_start", change.later}});
 }
 
+constexpr std::string_view ends_what_is_left =
+    "`berth sessions gc` ends it, and so does the next server of the same state directory.";
+
 /// What becomes of sessions that nobody calls.
 void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
 {
@@ -130,6 +133,21 @@ void tell_of_sessions(session::Settings& sessions, const std::string& workspace)
             {{"session", session}, {"error", why}, {"hint", "its home is kept until they are"}});
         remember(session, why);
     };
+    sessions.on_left = [](const std::string& machine, const std::string& why) {
+        log::write(log::Level::warning, "the sandbox of a session without a name is left",
+                   {{"sandbox", machine}, {"error", why}, {"hint", ends_what_is_left}});
+    };
+}
+
+/// To whoever made a call by hand, of which nothing was to be left.
+void complain_of_the_left(const std::string& machine, const std::string& why,
+                          std::string_view backend)
+{
+    cli::complain((machine.empty() ? "a sandbox that was being made"
+                                   : "the sandbox " + machine + " of this call") +
+                      " is left on the backend " + std::string(backend) +
+                      ", since it could not be ended: " + why,
+                  ends_what_is_left);
 }
 
 Observers observers_of(const std::shared_ptr<AuditLog>& audit)
@@ -278,6 +296,10 @@ int run_with_backend(const cli::CommandLine& line, Options options, const Compos
             serve(line, std::move(options), backend, composition, required);
         }
         const auto audit = open_audit_log(options);
+        options.sessions.on_left = [name = backend->name()](const std::string& machine,
+                                                            const std::string& why) {
+            complain_of_the_left(machine, why, name);
+        };
         Application application(std::move(options), backend, nullptr, observers_of(audit));
         const int status = cli::call(application, line.tool, line.arguments, line.json);
         close_audit_log(audit);

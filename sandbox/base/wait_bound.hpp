@@ -11,7 +11,10 @@ namespace berth {
 /// that is broken off so had no answer; whoever may be killed at any moment can bear that.
 class WaitBound {
   public:
-    explicit WaitBound(std::stop_token stop, const Deadline& until = {}) noexcept;
+    /// `again`: by when what failed is to be asked for again, if at all. What is being waited for
+    /// then goes on.
+    explicit WaitBound(std::stop_token stop, const Deadline& until = {},
+                       const Deadline& again = {}) noexcept;
     ~WaitBound();
     WaitBound(const WaitBound&) = delete;
     WaitBound& operator=(const WaitBound&) = delete;
@@ -19,6 +22,7 @@ class WaitBound {
     struct Wait {
         Deadline deadline;
         std::stop_token stop;
+        Deadline again{}; ///< not after the deadline
     };
 
     /// How long this thread may wait that was to wait for so long; a stop token of the wait's own
@@ -29,6 +33,7 @@ class WaitBound {
   private:
     const std::stop_token stop_;
     const Deadline until_;
+    const Deadline again_;
     WaitBound* outer_;
 };
 

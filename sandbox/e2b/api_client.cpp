@@ -267,13 +267,15 @@ HttpReply ApiClient::send(const Call& call, const Deadline& deadline, const std:
         try {
             reply = send_once(call, bound.deadline, bound.stop);
         } catch (const HttpFailure& failure) {
-            if (!rest(wait_after(failure, call.repeating, ++breaks), call, bound)) {
+            const auto wait = wait_after(failure, call.repeating, ++breaks);
+            if (!rest(wait, /*told=*/false, call, bound)) {
                 throw;
             }
             continue;
         }
         if (is_success(reply->status) ||
-            !rest(wait_after(*reply, call.repeating, ++refusals), call, bound)) {
+            !rest(wait_after(*reply, call.repeating, ++refusals),
+                  /*told=*/retry_after_of(*reply).has_value(), call, bound)) {
             return *std::move(reply);
         }
     }
@@ -314,12 +316,15 @@ HttpReply ApiClient::send_once(const Call& call, const Deadline& deadline,
                          Deadline::earlier(deadline, Deadline::after(pacing_.patience)), stop);
 }
 
-bool ApiClient::rest(std::optional<std::chrono::milliseconds> time, const Call& call,
+bool ApiClient::rest(std::optional<std::chrono::milliseconds> time, bool told, const Call& call,
                      const WaitBound::Wait& bound) const
 {
-    if (!time || (!bound.deadline.is_never() &&
-                  *time >= std::chrono::milliseconds(bound.deadline.poll_timeout()))) {
-        return false; // there would be no time left to ask
+    if (time && !bound.again.is_never()) {
+        time = wait_within(*time, std::chrono::milliseconds(bound.again.poll_timeout()),
+                           /*may_shorten=*/!told);
+    }
+    if (!time) {
+        return false;
     }
     pacing_.rest(*time, bound.stop);
     if (bound.stop.stop_requested()) {

@@ -34,9 +34,9 @@ struct Pacing {
     return id.substr(0, id.find('-'));
 }
 
-/// The control plane of E2B. Each call is one request, repeated where its wait ends before the
-/// deadline (sandbox/e2b/retry.hpp): a create only where the outcome of the last is known; the rest
-/// also where nobody answered, since done twice it is what it is done once. Thread-safe.
+/// The control plane of E2B. Each call is one request, repeated where there is time for it before
+/// the deadline (sandbox/e2b/retry.hpp): a create only where the outcome of the last is known; the
+/// rest also where nobody answered, since done twice it is what it is done once. Thread-safe.
 ///
 /// Throws HttpFailure without an answer, StatusError for one that is no success,
 /// Error(backend_error) for one that is no answer. session_lost is what the control plane itself
@@ -113,9 +113,10 @@ class ApiClient {
     [[nodiscard]] HttpReply send_either(const Call& newer, const Call& older,
                                         std::atomic<bool>& old_server, ApiVersion& version,
                                         const Deadline& deadline, const std::stop_token& stop);
-    /// False: no time is left, or was asked for. Throws HttpFailure after a stop request.
-    [[nodiscard]] bool rest(std::optional<std::chrono::milliseconds> time, const Call& call,
-                            const WaitBound::Wait& bound) const;
+    /// False: no time is left, or was asked for. `told`: E2B has said how long. Throws HttpFailure
+    /// after a stop request.
+    [[nodiscard]] bool rest(std::optional<std::chrono::milliseconds> time, bool told,
+                            const Call& call, const WaitBound::Wait& bound) const;
     [[nodiscard]] StatusError error_of(const Call& call, const HttpReply& reply,
                                        bool of_sandbox) const;
 

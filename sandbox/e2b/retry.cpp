@@ -66,10 +66,21 @@ std::optional<std::chrono::milliseconds> wait_before_repeating(const Refused& re
         return retry_after ? std::max<std::chrono::milliseconds>(*retry_after, backoff(1, random))
                            : backoff(failures, random);
     }
-    const bool of_gateway = status == 502 || status == 504;
-    return passes || (of_gateway && failures < most_unanswered)
+    const bool in_trouble = status == 500 || status == 502 || status == 504;
+    return passes || (in_trouble && failures < most_unanswered)
                ? std::optional(backoff(failures, random))
                : std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> wait_within(std::chrono::milliseconds wait,
+                                                     std::chrono::milliseconds left,
+                                                     bool may_shorten) noexcept
+{
+    constexpr std::chrono::seconds worth_halving{1};
+    if (wait < left) {
+        return wait;
+    }
+    return may_shorten && left >= worth_halving ? std::optional(left / 2) : std::nullopt;
 }
 
 std::optional<std::chrono::milliseconds> wait_after_break(unsigned failures, double random) noexcept

@@ -49,13 +49,21 @@ struct Refused {
 /// How long to wait before the same request is sent again after this answer; nothing: it is not. A
 /// create only where the outcome is known: after a 429 that says when. Of the rest it does not
 /// matter how often it is done, so also after a 503, a 502 or 504 of a gateway that may have passed
-/// it on, and while another change of the same sandbox goes on.
+/// it on, a 500 of a server that may have done part of it, and while another change of the same
+/// sandbox goes on.
 [[nodiscard]] std::optional<std::chrono::milliseconds>
 wait_before_repeating(const Refused& refused, Repeating repeating, unsigned failures,
                       double random) noexcept;
 
-/// The same of a request whose connection ended, or was not made, so many times: soon at first,
-/// since most of it is a kept connection that its server has just closed.
+/// `wait`, where it ends while something is `left` of the time to ask in. Where it does not, and
+/// nobody has said when to ask (`may_shorten`), half of what is left, if that is a second or more:
+/// whoever leaves in some seconds has no later time for it. Nothing: there is no time to ask again.
+[[nodiscard]] std::optional<std::chrono::milliseconds> wait_within(std::chrono::milliseconds wait,
+                                                                   std::chrono::milliseconds left,
+                                                                   bool may_shorten) noexcept;
+
+/// As wait_before_repeating(), of a request whose connection ended, or was not made, so many times:
+/// soon at first, since most of it is a kept connection that its server has just closed.
 [[nodiscard]] std::optional<std::chrono::milliseconds> wait_after_break(unsigned failures,
                                                                         double random) noexcept;
 

@@ -29,6 +29,9 @@ constexpr std::chrono::seconds collect_pause{5};
 constexpr std::chrono::seconds close_time{1};
 /// Of an unnamed session's machine elsewhere, to be ended with its server.
 constexpr std::chrono::seconds far_end_time{5};
+/// By then what has failed there is asked for again: of a server's last 3.5 s (server/ending.cpp)
+/// the rest is for the answer.
+constexpr std::chrono::seconds far_again_time{3};
 /// A guest says with its replies that a result reached nobody, and knows it some seconds after its
 /// wake. One of an earlier release says it only once a server has left: for so long it is asked.
 constexpr std::chrono::minutes doubt_lasts{1};
@@ -241,6 +244,7 @@ void SessionManager::Implementation::leave_commands() noexcept
 
 void SessionManager::Implementation::close() noexcept
 {
+    const auto again = Deadline::after(far_again_time);
     closed_ = true;
     const std::lock_guard closing(closing_);
     std::vector<std::shared_ptr<Slot>> slots;
@@ -259,9 +263,10 @@ void SessionManager::Implementation::close() noexcept
     const auto patience = Deadline::after(close_time);
     std::atomic<bool> answers = true; // whoever has machines elsewhere, for one as for the others
     const auto let_go = [&](Slot& slot) {
+        const WaitBound bound({}, {}, again);
         if (slot.unnamed) {
             const auto far = Deadline::after(answers ? far_end_time : std::chrono::seconds(0));
-            slot.end_unnamed(parts->keeper, close_time, far);
+            slot.end_unnamed(parts->keeper, close_time, far, parts->settings.on_left);
             answers = answers && !far.expired();
         } else {
             slot.settle_told(parts->keeper, patience);

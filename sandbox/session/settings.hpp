@@ -39,6 +39,8 @@ struct Conditions {
     friend bool operator==(const Conditions&, const Conditions&) = default;
 };
 
+using TellOfLeft = std::function<void(const std::string& machine, const std::string& why)>;
+
 /// What the operator decided for the sessions of this server.
 struct Settings : Conditions {
     std::string state_directory; ///< absolute; made 0700 when missing
@@ -84,6 +86,9 @@ struct Settings : Conditions {
     /// be, by a collection once, and by each attempt to end the session. As on_lost.
     std::function<void(const SavedFiles& saved)> on_saved;
     std::function<void(const std::string& session, const std::string& why)> on_unsaved;
+    /// Told of each unnamed session that could not be ended with its server: which machine is left
+    /// (empty: one that was being made), and why. As on_lost.
+    TellOfLeft on_left;
 };
 
 /// `running`, with what of `later` holds for a server that runs: the conditions, what its machines

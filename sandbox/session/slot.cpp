@@ -118,10 +118,11 @@ void Slot::depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept
     }
 }
 
-void Slot::end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience,
-                       const Deadline& far) noexcept
+void Slot::end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience, const Deadline& far,
+                       const TellOfLeft& left)
 {
     const WaitBound bound({}, far);
+    std::string why;
     try {
         // A creation in flight is given a moment; what it leaves, the next server collects.
         const std::unique_lock in_making(making, patience);
@@ -132,8 +133,16 @@ void Slot::end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience,
             claim.reset();
             claim_here.reset();
         }
-    } catch (const std::exception&) {
-        return; // its record stays, its claim ends with this process
+        if (in_making) {
+            return;
+        }
+        why = "it was still being made";
+    } catch (const std::exception& error) { // its record stays, its claim ends with this process
+        why = error.what();
+    }
+    if (left) {
+        const std::lock_guard lock(mutex);
+        left(sandbox ? sandbox->machine().record().id : std::string(), why);
     }
 }
 

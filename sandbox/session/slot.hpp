@@ -87,9 +87,10 @@ struct Slot : std::enable_shared_from_this<Slot> {
     void depart(MachineKeeper& keeper, protocol::OnDisconnect usual) noexcept;
 
     /// At the end of the server, of a session without a name: it ends with it. `far`: by when a
-    /// machine that is elsewhere has to have ended; else whoever clears up next ends it.
-    void end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience,
-                     const Deadline& far) noexcept;
+    /// machine that is elsewhere has to have ended; else whoever clears up next ends it, and `left`
+    /// is told (Settings::on_left).
+    void end_unnamed(MachineKeeper& keeper, std::chrono::seconds patience, const Deadline& far,
+                     const TellOfLeft& left);
 
     /// Under `mutex`: the settings of this server have changed since its sandbox was obtained, or
     /// what could not be changed then is to be tried again.

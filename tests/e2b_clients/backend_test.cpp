@@ -174,7 +174,7 @@ TEST_CASE("a box that is gone is lost for certain, and a machine that may live i
     SUBCASE("the control plane cannot be asked")
     {
         cloud.emulator.act(cloud.record.id, "pause");
-        cloud.emulator.fault({{"plane", "api"}, {"times", 1}, {"status", 500}, {"body", "oops"}});
+        cloud.emulator.fault({{"plane", "api"}, {"times", 1}, {"status", 429}, {"body", "oops"}});
         try {
             (void)cloud.out_of("true");
             FAIL_CHECK("it ran");

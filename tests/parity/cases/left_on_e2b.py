@@ -6,6 +6,7 @@ import time
 
 import e2b
 from suite import ParityTest, e2b_only
+from tables.e2b_faults import HTML
 
 MAKING = {"plane": "api", "method": "POST", "path": "/v2/sandboxes"}
 LATE = 6  # seconds after it was asked for
@@ -125,6 +126,10 @@ class LateOnE2bTest(ParityTest):
 
 @e2b_only
 class LeavingOnE2bTest(ParityTest):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(e2b.emulator().clear_faults)
+
     def state_when_it_leaves(self, server):
         (box,) = e2b.boxes()
         server.close()
@@ -147,3 +152,51 @@ class LeavingOnE2bTest(ParityTest):
                 servers[1].close()
                 self.assertEqual(self.state_when_it_leaves(servers[0]), then)
                 self.command_line("sessions", "kill", "left", "--purge")
+
+    def test_a_box_sleeps_though_its_pause_failed_once(self):
+        for rule in ({"status": 500}, {"status": 503}, {"status": 502, **HTML}, {"drop": True}):
+            with self.subTest(str(rule)):
+                server = self.serve("now")
+                e2b.emulator().fault(plane="api", path="/sandboxes/{id}/pause", **rule)
+                self.assertEqual(self.state_when_it_leaves(server), "paused")
+                self.assertEqual(e2b.emulator().faults_left(), {})
+
+    def test_an_unnamed_session_s_box_ends_though_that_failed_once(self):
+        for method in ("DELETE", "GET"):
+            for rule in ({"status": 500}, {"status": 503}):
+                with self.subTest(method=method, rule=str(rule)):
+                    server = self.start()
+                    self.assertFalse(server.call_tool("bash_exec", {"command": "true"}).is_error)
+                    (box,) = e2b.boxes()
+                    e2b.emulator().fault(plane="api", method=method, path="/sandboxes/{id}", **rule)
+                    server.close()
+                    self.assertEqual(e2b.emulator().books()["ended"].get(box), "killed")
+                    self.assertEqual(e2b.emulator().faults_left(), {})
+
+    def test_what_is_left_of_an_unnamed_session_is_said(self):
+        refused = {"plane": "api", "method": "DELETE", "path": "/sandboxes/{id}", "status": 500, "times": 0}
+        before = set(e2b.boxes())
+
+        def left():
+            (box,) = set(e2b.boxes()) - before
+            e2b.emulator().clear_faults()
+            self.command_line("sessions", "gc")
+            self.assertEqual(e2b.emulator().books()["ended"].get(box), "killed")
+            return box
+
+        e2b.emulator().fault(**refused)
+        done = self.done("call", "bash_exec", '{"command": "echo done"}')
+        box = left()
+        self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done)
+        self.assertIn(f"the sandbox {box} of this call is left on the backend e2b", done.stderr)
+        self.assertIn("berth sessions gc", done.stderr)
+
+        server = self.start()
+        server.call_tool("bash_exec", {"command": "true"})
+        e2b.emulator().fault(**refused)
+        server.close()
+        self.assertIn(f"the sandbox of a session without a name is left sandbox={left()}", server.stderr)
+        server = self.start()
+        server.call_tool("bash_exec", {"command": "true"})
+        server.close()
+        self.assertNotIn("is left", server.stderr)

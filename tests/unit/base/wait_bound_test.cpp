@@ -25,6 +25,14 @@ TEST_CASE("what a thread waits for is bounded by all of its bounds, and no other
         CHECK(WaitBound::within({}, own.get_token()).stop == own.get_token());
         std::jthread([&] { CHECK_FALSE(long_wait().stop.stop_possible()); }).join();
     }
+    {
+        const WaitBound outer({}, {}, Deadline::after(2s));
+        const WaitBound inner({}, Deadline::after(1min));
+        CHECK(long_wait().again.poll_timeout() <= 2000);
+        CHECK(long_wait().deadline.poll_timeout() > 50'000);
+        CHECK(WaitBound::within(Deadline::after(1s), {}).again.poll_timeout() <= 1000);
+    }
+    CHECK(long_wait().again.poll_timeout() > 60'000);
     CHECK(long_wait().deadline.poll_timeout() > 60'000);
     CHECK_FALSE(long_wait().stop.stop_possible());
 }

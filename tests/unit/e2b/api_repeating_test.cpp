@@ -1,3 +1,4 @@
+#include "sandbox/base/wait_bound.hpp"
 #include "sandbox/e2b/api_client.hpp"
 #include "tests/unit/e2b/control_plane.hpp"
 #include "tests/unit/e2b/golden.hpp"
@@ -11,6 +12,7 @@
 #include <functional>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -127,10 +129,64 @@ TEST_CASE("no connection is tried again where the time of the call ends before")
     CHECK(e2b.lines().size() == 1);
 }
 
+TEST_CASE("a wait that would end after the deadline is shortened where nobody has said how long")
+{
+    std::string refusal = reply(503, "");
+    std::size_t asked = 2;
+    SUBCASE("503") {}
+    SUBCASE("500")
+    {
+        refusal = reply(500, "");
+    }
+    SUBCASE("503 that says when")
+    {
+        refusal = reply(503, "", "Retry-After: 3\r\n");
+        asked = 1;
+    }
+    int left = 1;
+    ControlPlane e2b([&](const WireRequest&) { return left-- > 0 ? refusal : reply(204, ""); });
+    const auto pause = [&] { e2b.client.pause(id, Deadline::after(2500ms)); };
+    if (asked == 1) {
+        CHECK(error_of(pause) == ErrorCode::sandbox_unavailable);
+        CHECK(e2b.waits.empty());
+    } else {
+        CHECK_NOTHROW(pause());
+        REQUIRE(e2b.waits.size() == 1);
+        CHECK(e2b.waits.front() <= 1250ms);
+        CHECK(e2b.waits.front() > 500ms);
+    }
+    CHECK(e2b.lines().size() == asked);
+}
+
+TEST_CASE("who leaves asks again while there is time for that, and waits longer for the answer")
+{
+    int left = 1;
+    ControlPlane e2b([&](const WireRequest&) {
+        if (left-- > 0) {
+            return reply(503, "");
+        }
+        std::this_thread::sleep_for(1500ms); // the test's rests take no time
+        return reply(204, "");
+    });
+    const berth::WaitBound bound({}, {}, Deadline::after(1400ms));
+    CHECK(e2b.client.pause(id, soon()));
+    REQUIRE(e2b.waits.size() == 1);
+    CHECK(e2b.waits.front() <= 700ms);
+    left = 1;
+    CHECK(error_of([&] { e2b.client.pause(id, soon()); }) == ErrorCode::sandbox_unavailable);
+    CHECK(e2b.lines().size() == 3);
+}
+
 TEST_CASE("a gateway that gives up is asked again, twice, and no create is")
 {
     int status = 502;
+    auto told = ErrorCode::sandbox_unavailable;
     SUBCASE("502") {}
+    SUBCASE("500")
+    {
+        status = 500;
+        told = ErrorCode::backend_error;
+    }
     SUBCASE("504")
     {
         status = 504;
@@ -142,8 +198,7 @@ TEST_CASE("a gateway that gives up is asked again, twice, and no create is")
     CHECK(e2b.client.info(id, soon()).state == BoxState::paused);
     CHECK(e2b.waits == std::vector<std::chrono::milliseconds>{3s, 3s});
     left = 100;
-    CHECK(error_of([&] { static_cast<void>(e2b.client.info(id, soon())); }) ==
-          ErrorCode::sandbox_unavailable);
+    CHECK(error_of([&] { static_cast<void>(e2b.client.info(id, soon())); }) == told);
     CHECK(e2b.lines().size() == 6);
     CHECK_THROWS_AS(static_cast<void>(e2b.client.create({}, soon())), OutcomeUnknown);
     CHECK(e2b.lines().size() == 7);

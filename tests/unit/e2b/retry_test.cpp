@@ -16,6 +16,7 @@ using berth::e2b::Refused;
 using berth::e2b::Repeating;
 using berth::e2b::wait_after_break;
 using berth::e2b::wait_before_repeating;
+using berth::e2b::wait_within;
 
 TEST_CASE("a backoff doubles its bound from 6 s to 60 s, and is never below 3 s")
 {
@@ -86,9 +87,10 @@ TEST_CASE("a 503 is repeated with a backoff, but no create is")
     CHECK_FALSE(wait_before_repeating({503, 30s}, Repeating::uncertain, 1, 0));
 }
 
-TEST_CASE("what a gateway gave up is repeated twice, but no create is")
+TEST_CASE("what a gateway gave up, or a server failed at, is repeated twice, but no create is")
 {
-    for (const int status : {502, 504}) {
+    for (const int status : {500, 502, 504}) {
+        CAPTURE(status);
         CHECK(wait_before_repeating({status}, Repeating::safe, 1, 0) == 3s);
         CHECK(wait_before_repeating({status}, Repeating::safe, 2, 1) == 12s);
         CHECK_FALSE(wait_before_repeating({status}, Repeating::safe, most_unanswered, 0));
@@ -114,9 +116,21 @@ TEST_CASE("a connection that ended is made anew soon, then later, then not")
     CHECK_FALSE(wait_after_break(most_unanswered, 0));
 }
 
+TEST_CASE("a wait that does not fit in what is left is half of it, where nobody has said how long")
+{
+    CHECK(wait_within(3s, 3001ms, true) == 3s);
+    CHECK(wait_within(3s, 3001ms, false) == 3s);
+    CHECK(wait_within(3s, 3s, true) == 1500ms);
+    CHECK(wait_within(60s, 1s, true) == 500ms);
+    CHECK_FALSE(wait_within(3s, 999ms, true));
+    CHECK(wait_within(200ms, 999ms, true) == 200ms);
+    CHECK_FALSE(wait_within(3s, 3s, false));
+    CHECK_FALSE(wait_within(3s, 0ms, true));
+}
+
 TEST_CASE("nothing else is repeated, and nothing for ever")
 {
-    for (const int status : {400, 401, 403, 404, 405, 409, 413, 500, 302, 200}) {
+    for (const int status : {400, 401, 403, 404, 405, 409, 413, 501, 302, 200}) {
         CAPTURE(status);
         CHECK_FALSE(wait_before_repeating({status, 1s}, Repeating::safe, 1, 0));
     }
