@@ -110,7 +110,8 @@ class BoxMachine : public sandbox::Machine {
     const std::chrono::milliseconds lease_;
 };
 
-/// Waking it is no part of the call: what fails here has given the guest nothing.
+/// Waking it is no part of the call: what fails here has given the guest nothing. One that is not
+/// known to sleep is not said to.
 std::shared_ptr<EnvdClient> BoxMachine::awake(const Deadline& deadline, const std::stop_token& stop)
 {
     using Of = sandbox::Unsent::Of;
@@ -124,9 +125,9 @@ std::shared_ptr<EnvdClient> BoxMachine::awake(const Deadline& deadline, const st
         if (error.code() == ErrorCode::session_lost) {
             throw sandbox::Unsent(error, Of::gone);
         }
-        throw sandbox::Unsent(not_woken(error), Of::way_there);
+        throw sandbox::Unsent(not_woken(error, !box_->may_sleep()), Of::way_there);
     } catch (const Error& error) {
-        throw sandbox::Unsent(not_woken(error), Of::way_there);
+        throw sandbox::Unsent(not_woken(error, !box_->may_sleep()), Of::way_there);
     }
 }
 

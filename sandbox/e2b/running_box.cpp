@@ -1,10 +1,41 @@
 #include "sandbox/e2b/running_box.hpp"
 
+#include "sandbox/e2b/http.hpp"
+#include "sandbox/e2b/status_error.hpp"
+
 #include <algorithm>
 #include <utility>
 
 namespace berth::e2b {
 namespace {
+
+/// With more time for a sandbox that runs: calls wait for it.
+constexpr std::chrono::seconds patience_for_more{3};
+/// And where that did not come, until the next attempt.
+constexpr std::chrono::seconds until_asked_again{20};
+
+constexpr int conflict = 409;
+
+/// Whether the control plane has answered for the sandbox, or for the key. Else all that is known
+/// is that E2B cannot be asked now.
+bool tells_of_sandbox(const Error& error)
+{
+    constexpr int too_many = 429;
+    if (const auto* answer = dynamic_cast<const StatusError*>(&error)) {
+        return answer->is_own() && answer->status() < 500 && answer->status() != too_many;
+    }
+    if (const auto* failure = dynamic_cast<const HttpFailure*>(&error)) {
+        return failure->cause() == HttpFailure::Cause::cancelled;
+    }
+    return error.code() != ErrorCode::backend_error; // which is an answer that cannot be read
+}
+
+/// It passes, and whoever has it woken then may have to wait for longer.
+bool is_between_two_states(const Error& error)
+{
+    const auto* answer = dynamic_cast<const StatusError*>(&error);
+    return answer != nullptr && answer->status() == conflict;
+}
 
 /// Whoever waits for another's answer has its own time, and hears its own cancel.
 std::unique_lock<std::timed_mutex> turn_to_ask(std::timed_mutex& asking, const Deadline& deadline,
@@ -65,27 +96,80 @@ void RunningBox::take(const Box& box, std::chrono::seconds limit)
         link_->times);
 }
 
+/// Whether it certainly runs for as long as a call takes that nobody waits long for.
+bool RunningBox::has_time() const noexcept
+{
+    return envd_ && BootClock::now() + margin <= runs_until_;
+}
+
+/// Whether nobody is to be asked for it now.
+bool RunningBox::goes_on() const noexcept
+{
+    return is_awake() || (has_time() && BootClock::now() < ask_again_);
+}
+
+std::chrono::seconds RunningBox::wanted_limit() const noexcept
+{
+    const auto now = BootClock::now();
+    const auto needed = std::max(needed_until_.value_or(now), now) - now;
+    return limit_for(std::chrono::ceil<std::chrono::milliseconds>(needed), idle_);
+}
+
+/// For as long as it has time; null: it has none left.
+std::shared_ptr<EnvdClient> RunningBox::go_on_without() noexcept
+{
+    const std::lock_guard lock(mutex_);
+    if (!has_time()) {
+        return nullptr;
+    }
+    ask_again_ = BootClock::now() + until_asked_again;
+    return envd_;
+}
+
 std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline, const std::stop_token& stop)
 {
+    std::unique_lock asking(asking_, std::defer_lock);
     {
         const std::lock_guard lock(mutex_);
-        if (is_awake()) {
-            return envd_;
+        if (goes_on() || (has_time() && !asking.try_lock())) {
+            return envd_; // of another call's request this one has its part, or asks itself later
         }
     }
-    const auto asking = turn_to_ask(asking_, deadline, stop);
+    if (!asking) {
+        asking = turn_to_ask(asking_, deadline, stop);
+    }
     std::chrono::seconds limit{};
+    bool has_time = false;
     {
         const std::lock_guard lock(mutex_);
-        if (is_awake()) { // another thread has asked meanwhile
+        if (goes_on()) { // another thread has asked meanwhile
             return envd_;
         }
-        const auto now = BootClock::now();
-        const auto needed = std::max(needed_until_.value_or(now), now) - now;
-        limit = limit_for(std::chrono::ceil<std::chrono::milliseconds>(needed), idle_);
+        limit = wanted_limit();
+        has_time = this->has_time();
     }
+    if (!has_time) {
+        return extend(limit, deadline, stop);
+    }
+    try {
+        return extend(limit, Deadline::earlier(deadline, Deadline::after(patience_for_more)), stop);
+    } catch (const Error& error) {
+        if (tells_of_sandbox(error)) {
+            if (!is_between_two_states(error)) {
+                throw;
+            }
+        } else if (auto kept = go_on_without()) {
+            return kept;
+        }
+    }
+    return extend(limit, deadline, stop); // it sleeps by now, or is about to
+}
+
+std::shared_ptr<EnvdClient> RunningBox::extend(std::chrono::seconds limit, const Deadline& deadline,
+                                               const std::stop_token& stop)
+{
     Connected connected;
-    const auto given = extend(limit, connected, deadline, stop);
+    const auto given = ask_for(limit, connected, deadline, stop);
     const std::lock_guard lock(mutex_);
     if (given < limit) { // else each call would ask for what is refused
         idle_ = std::min<std::chrono::milliseconds>(idle_, most_idle_then);
@@ -106,8 +190,8 @@ std::shared_ptr<EnvdClient> RunningBox::if_awake() const
 }
 
 /// What the plan does not allow is not known before it is asked for.
-std::chrono::seconds RunningBox::extend(std::chrono::seconds limit, Connected& connected,
-                                        const Deadline& deadline, const std::stop_token& stop)
+std::chrono::seconds RunningBox::ask_for(std::chrono::seconds limit, Connected& connected,
+                                         const Deadline& deadline, const std::stop_token& stop)
 {
     try {
         connected = link_->api.connect(id_, limit, deadline, stop);

@@ -37,7 +37,9 @@ class RunningBox {
                std::chrono::milliseconds idle);
 
     /// Its envd, once it is awake. Asks the control plane only where what is known is not enough:
-    /// where nothing is expected, that it runs at the moment. Throws as ApiClient::connect().
+    /// where nothing is expected, that it runs at the moment. Throws as ApiClient::connect(). Where
+    /// that cannot be asked, and the sandbox certainly runs for `margin` yet, a call waits for some
+    /// seconds at most and goes on with the time that there is; a later one asks again.
     [[nodiscard]] std::shared_ptr<EnvdClient> awake(const Deadline& deadline,
                                                     const std::stop_token& stop = {});
 
@@ -70,10 +72,16 @@ class RunningBox {
     using Time = BootClock::time_point;
 
     [[nodiscard]] bool is_awake() const noexcept;
+    [[nodiscard]] bool has_time() const noexcept;
+    [[nodiscard]] bool goes_on() const noexcept;
+    [[nodiscard]] std::chrono::seconds wanted_limit() const noexcept;
+    [[nodiscard]] std::shared_ptr<EnvdClient> go_on_without() noexcept;
     void take(const Box& box, std::chrono::seconds limit);
-    [[nodiscard]] std::chrono::seconds extend(std::chrono::seconds limit, Connected& connected,
-                                              const Deadline& deadline,
-                                              const std::stop_token& stop);
+    [[nodiscard]] std::shared_ptr<EnvdClient>
+    extend(std::chrono::seconds limit, const Deadline& deadline, const std::stop_token& stop);
+    [[nodiscard]] std::chrono::seconds ask_for(std::chrono::seconds limit, Connected& connected,
+                                               const Deadline& deadline,
+                                               const std::stop_token& stop);
 
     const std::shared_ptr<Link> link_;
     const std::string id_;
@@ -83,6 +91,7 @@ class RunningBox {
     Box box_;
     Time runs_until_;                  ///< for certain
     std::optional<Time> needed_until_; ///< as was expected, if anything was
+    Time ask_again_{};                 ///< for more time, which it could not be given before
     std::uint64_t expected_ = 0;       ///< how often
     bool asked_ = false;               ///< its limit is known, and not just that it runs
     std::shared_ptr<EnvdClient> envd_;

@@ -44,14 +44,17 @@ Error as_of_the_way(const Error& error)
                                "stands on the way there: tell the operator if that lasts.");
 }
 
-Error not_woken(const Error& error)
+Error not_woken(const Error& error, bool runs)
 {
+    constexpr const char* asleep = "the sandbox could not be woken: ";
+    constexpr const char* awake =
+        "the sandbox runs for less than a minute yet, and could not be given more time: ";
     auto told = as_of_the_way(error);
     if (told.code() != ErrorCode::sandbox_unavailable && told.code() != ErrorCode::busy) {
         return told;
     }
     Error waited(
-        told.code(), std::string("the sandbox could not be woken: ") + told.what(),
+        told.code(), std::string(runs ? awake : asleep) + told.what(),
         "Nothing of this call was done: try again. A call waits for that as long as its own "
         "time and 15 s more, a minute at most.");
     return Error(waited.with_details_of(told).set_retryable(true));
