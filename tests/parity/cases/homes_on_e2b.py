@@ -114,7 +114,7 @@ class HomesOnE2bTest(ParityTest):
         self.addCleanup(e2b.emulator().clear_faults)
         for fault in ({"plane": "envd", "path": "/files", "status": 507},
                       {"plane": "envd", "path": "/process.Process/Start", "drop": True, "times": 0},
-                      {"plane": "api", "method": "PUT", "status": 500}):
+                      {"plane": "api", "method": "PUT", "status": 500, "times": 0}):
             with self.subTest(str(fault)):
                 e2b.emulator().fault(**fault)
                 found = self.berth.call_tool("bash_exec", {"command": "true"})

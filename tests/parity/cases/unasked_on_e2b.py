@@ -125,6 +125,13 @@ class AwakeTest(UnaskedTest):
         time.sleep(0.5)
         self.assertEqual(self.ran(server, command="cat file", timeout=LONG), "kept\n")
         pausing.join()
+        e2b.emulator().settings(pause_seconds=0)
+
+        server = self.fresh()
+        said = {"code": 409, "message": f'Sandbox "{self.box}" is being paused'}
+        e2b.emulator().fault(plane="api", path=CONNECT, status=409, times=4, body=said, type="application/json")
+        self.assertEqual(self.ran(server, command="cat file", timeout=LONG), "kept\n")
+        self.assertEqual(e2b.emulator().faults_left(), {})
 
     def test_what_is_told_of_the_box_itself_is_no_outage(self):
         """Its key is taken back; and it goes, of which the next call is told."""
