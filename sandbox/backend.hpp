@@ -25,14 +25,8 @@ struct Mount {
     std::string source; ///< absolute, on the host
     std::string target; ///< absolute, in the sandbox
     bool writable = false;
-    /// Of `default_workspace`: the session's own, whoever runs its commands. Not in the books: by
-    /// it no machine differs from another.
-    bool is_workspace = false;
 
-    friend bool operator==(const Mount& a, const Mount& b)
-    {
-        return a.source == b.source && a.target == b.target && a.writable == b.writable;
-    }
+    friend bool operator==(const Mount&, const Mount&) = default;
 };
 
 /// From less to more. Filtered: what `Filter` allows, through berth's proxy.

@@ -116,17 +116,8 @@ void check_places(const Options& options)
             shown = berth::local::find_template_files(sessions.template_name).binds;
         });
     }
-    const auto mounts = mounts_by_now(sessions);
-    // First: beside others it would not be told whose word it was.
-    for (const auto& mount : mounts) {
-        if (mount.is_workspace) {
-            check_setting(options, "default_workspace", [&] {
-                (void)berth::local::checked_mounts({mount}, own, shown, gives_own_uids());
-            });
-        }
-    }
     check_setting(options, "mount", [&] {
-        (void)berth::local::checked_mounts(mounts, own, shown, gives_own_uids());
+        (void)berth::local::checked_mounts(mounts_by_now(sessions), own, shown, gives_own_uids());
     });
 }
 

@@ -60,11 +60,6 @@ Blocker mount_blocker(const std::string& step)
         return {"its file system cannot map ids, so files written inside would belong to nobody",
                 "mount it read-only, or run berth as the folder's owner"};
     }
-    if (step == step_idmap_to_read) {
-        return {"its file system cannot map ids, and its mode lets only its owner open it",
-                "let others read it (chmod o+rx), or have default_workspace on ext4, xfs or btrfs, "
-                "which can"};
-    }
     if (step == step_idmap_of_root) {
         return {"its file system cannot map ids, so files written inside would belong to nobody",
                 "mount it read-only, or copy it to ext4, xfs or btrfs, which can; or give it to "

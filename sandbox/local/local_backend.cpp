@@ -289,8 +289,7 @@ LaunchSpec LocalBackend::plan(const sandbox::MachineSpec& spec, CheckedMounts mo
                       .host_gid = privileged_ ? uid : ::getegid(),
                       .opens_tls = opens_tls(spec),
                       .bundle = replaced_bundle(spec),
-                      .sources = std::move(mounts.sources),
-                      .mapped = std::move(mounts.mapped)});
+                      .sources = std::move(mounts.sources)});
 }
 
 MachineFacts LocalBackend::make(const sandbox::MachineSpec& spec, const std::string& id,

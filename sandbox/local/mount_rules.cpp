@@ -15,7 +15,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 namespace berth::local {
 namespace {
@@ -98,36 +97,21 @@ void check_place(const sandbox::Mount& outer, const sandbox::Mount& inner,
                   "make the " + kind + ' ' + place + " on the host, or mount it elsewhere");
 }
 
-std::string called(const sandbox::Mount& mount)
+/// Every look at it would fail. (A folder that may be entered but not listed can be of use.)
+void require_open_to_all(const std::string& path)
 {
-    return mount.is_workspace ? "default_workspace" : "mount source";
-}
-
-/// Whether its owner is to be who runs the commands: else, where it is not open to all, every look
-/// at it would fail, and it is refused. (A folder that may be entered but not listed can be of
-/// use.)
-bool needs_mapping(const sandbox::Mount& mount)
-{
-    const auto& path = mount.source;
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) {
         throw errno_error(errno, "stat " + path);
     }
     const bool folder = S_ISDIR(status.st_mode);
-    if ((status.st_mode & (folder ? S_IXOTH : S_IROTH)) != 0) {
-        return false;
+    if ((status.st_mode & (folder ? S_IXOTH : S_IROTH)) == 0) {
+        throw refusal("mount source " + path + ": its mode lets only its owner or group " +
+                          (folder ? "enter" : "read") +
+                          " it, and what runs in the sandbox has another uid",
+                      (folder ? "`chmod o+rx " : "`chmod o+r ") + path +
+                          "` on the host, or mount it writable (:rw, mount_mode)");
     }
-    if (mount.is_workspace && status.st_uid == ::geteuid()) {
-        return true;
-    }
-    throw refusal(called(mount) + ' ' + path + ": its mode lets only its owner or group " +
-                      (folder ? "enter" : "read") +
-                      " it, and what runs in the sandbox has another uid",
-                  (folder ? "`chmod o+rx " : "`chmod o+r ") + path + "` on the host, or " +
-                      (mount.is_workspace
-                           ? "give it to who runs berth (`chown " + std::to_string(::geteuid()) +
-                                 ' ' + path + "`), or take another mount_mode"
-                           : "mount it writable (:rw, mount_mode)"));
 }
 
 } // namespace
@@ -157,14 +141,13 @@ CheckedMounts checked_mounts(std::vector<sandbox::Mount> mounts, const std::vect
         return {};
     }
     std::map<std::string, FileId> sources;
-    std::set<std::string> mapped;
     const auto table = MountTable::read();
     for (const auto& mount : mounts) {
         check_mount_target(mount.target);
         sources[mount.source] =
-            check_source({.path = mount.source, .called = called(mount)}, own, table);
-        if (own_uids && !mount.writable && needs_mapping(mount)) {
-            mapped.insert(mount.target);
+            check_source({.path = mount.source, .called = "mount source"}, own, table);
+        if (own_uids && !mount.writable) {
+            require_open_to_all(mount.source);
         }
     }
     // Otherwise a parent that is mounted later would hide what is below it.
@@ -192,8 +175,7 @@ CheckedMounts checked_mounts(std::vector<sandbox::Mount> mounts, const std::vect
                         "template's folder");
         }
     }
-    return {
-        .mounts = std::move(mounts), .sources = std::move(sources), .mapped = std::move(mapped)};
+    return {.mounts = std::move(mounts), .sources = std::move(sources)};
 }
 
 } // namespace berth::local

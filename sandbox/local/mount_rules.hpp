@@ -6,7 +6,6 @@
 #include "sandbox/local/source_rules.hpp"
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,16 +19,13 @@ struct CheckedMounts {
     std::vector<sandbox::Mount> mounts; ///< parents first
     /// By its path which file or folder each source was when it was looked at.
     std::map<std::string, FileId> sources;
-    /// Targets of read-only ones whose owner is who runs the commands, as of writable ones.
-    std::set<std::string> mapped;
 };
 
 /// Throws Error(invalid_argument) that says why when one may not be: its target as above, twice the
 /// same target, or without a place in the read-only mount, or the part of a template, that it lies
 /// in; its source as check_source() has it. `shown`: what the sandbox has besides. `own_uids`: what
 /// runs inside is none of the users whose files these are, so a read-only source must be open to
-/// all (writable ones are mapped to their owner), or be a workspace of who runs berth, who has made
-/// it for the session: its mode need not be opened to other users of the host for that.
+/// all (writable ones are mapped to their owner).
 [[nodiscard]] CheckedMounts checked_mounts(std::vector<sandbox::Mount> mounts,
                                            const std::vector<OwnFolder>& own,
                                            const std::vector<Bind>& shown = {},

@@ -56,8 +56,7 @@ std::vector<Bind> user_binds(const PlanInput& input)
                          .target = mount.target,
                          .writable = mount.writable,
                          // An ordinary user's sandbox has that user's own uid.
-                         .id_mapped = input.privileged &&
-                                      (mount.writable || input.mapped.contains(mount.target))});
+                         .id_mapped = mount.writable && input.privileged});
         if (const auto found = input.sources.find(mount.source); found != input.sources.end()) {
             binds.back().source_device = found->second.first;
             binds.back().source_number = found->second.second;

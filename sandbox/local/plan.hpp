@@ -8,7 +8,6 @@
 #include "sandbox/local/source_rules.hpp"
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -32,7 +31,6 @@ struct PlanInput {
     bool opens_tls = false;
     std::string bundle{};
     std::map<std::string, FileId> sources; ///< of the spec's mounts, as they were checked
-    std::set<std::string> mapped{};        ///< as in CheckedMounts
 };
 
 /// What is the same for every machine with this network. `resolv_conf`: resolv_conf_for() it;

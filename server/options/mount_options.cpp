@@ -50,8 +50,7 @@ void add_workspace(const Layers& layers, const Given& given, const session::Sess
     sandbox::Mount mount{
         .source = roots.workspace(raw, id, layers.profile(), MountRoots::Missing::is_left),
         .target = workspace_target,
-        .writable = writable,
-        .is_workspace = true};
+        .writable = writable};
     if (!given.only_looks) {
         // The place it leads to is not taken: a session that may write above could have put a link
         // there since it was made, to a folder outside of the roots or of somebody else. The

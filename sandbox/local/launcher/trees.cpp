@@ -40,10 +40,8 @@ void map_owner(int tree, const struct stat& source, const Bind& bind, const Laun
     const int result =
         ::mount_setattr(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attributes, sizeof attributes);
     if (result != 0) {
-        throw Failure(!bind.writable       ? step_idmap_to_read
-                      : source.st_uid == 0 ? step_idmap_of_root
-                                           : step_idmap,
-                      errno, "map the owner of the files in " + bind.source);
+        throw Failure(source.st_uid == 0 ? step_idmap_of_root : step_idmap, errno,
+                      "map the owner of the files in " + bind.source);
     }
 }
 

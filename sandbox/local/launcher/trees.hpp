@@ -10,7 +10,6 @@ namespace berth::local {
 /// The steps that fail where a file system maps no ids, by the owner of the mount's source: berth
 /// runs as root there, and only of another owner can it be told to run as that one.
 inline constexpr const char* step_idmap = "idmap";
-inline constexpr const char* step_idmap_to_read = "idmap to read";
 inline constexpr const char* step_idmap_of_root = "idmap of root";
 
 /// A detached copy of a host mount, ready to be attached inside.

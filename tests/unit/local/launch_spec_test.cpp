@@ -32,8 +32,7 @@ LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged,
          .host_uid = 5,
          .host_gid = 6,
          .opens_tls = opens_tls,
-         .bundle = opens_tls ? "/etc/ssl/certs/ca-certificates.crt" : "",
-         .mapped = {"/mnt/own"}});
+         .bundle = opens_tls ? "/etc/ssl/certs/ca-certificates.crt" : ""});
 }
 
 } // namespace
@@ -41,8 +40,7 @@ LaunchSpec plan_for(const sandbox::MachineSpec& spec, bool privileged,
 TEST_CASE("a plan survives its way to the launcher")
 {
     sandbox::MachineSpec spec;
-    spec.mounts = {
-        {"/src", "/mnt/w", true}, {"/src", "/mnt/r", false}, {"/src", "/mnt/own", false}};
+    spec.mounts = {{"/src", "/mnt/w", true}, {"/src", "/mnt/r", false}};
     spec.environment = {{"A", "b"}};
     spec.limits.cpus = 1.5;
     const auto plan = protocol::decode<LaunchSpec>(protocol::encode(plan_for(spec, true)));
@@ -54,15 +52,13 @@ TEST_CASE("a plan survives its way to the launcher")
     CHECK(plan.cgroup.cpu_quota == 150'000);
     CHECK(plan.guest.environment.at("A") == "b");
     CHECK(plan.guest.writable_roots == std::vector<std::string>{"/tmp", "/mnt/w"});
-    CHECK(plan.guest.read_only_mounts == std::vector<std::string>{"/mnt/r", "/mnt/own"});
+    CHECK(plan.guest.read_only_mounts == std::vector<std::string>{"/mnt/r"});
     const auto bind = [&](const std::string& target) {
         return *std::find_if(plan.binds.begin(), plan.binds.end(),
                              [&](const Bind& b) { return b.target == target; });
     };
     CHECK(bind("/mnt/w").id_mapped);
     CHECK_FALSE(bind("/mnt/r").id_mapped);
-    CHECK(bind("/mnt/own").id_mapped); // as checked_mounts() has said
-    CHECK_FALSE(bind("/mnt/own").writable);
     CHECK_FALSE(bind("/mnt/w").follow_links);
     CHECK_FALSE(bind("/home/user").follow_links);
     CHECK(bind("/home/user").late);

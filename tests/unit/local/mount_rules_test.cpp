@@ -6,7 +6,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -252,37 +251,6 @@ TEST_CASE("what root's sandboxes may only read must be open to all, or could not
     fs::permissions(file, fs::perms::others_read, fs::perm_options::add);
     CHECK(refusal(folder, false, true).empty());
     CHECK(refusal(file, false, true).empty());
-}
-
-TEST_CASE("a workspace that only who runs berth may enter is read by its session as its owner")
-{
-    const TemporaryTree host;
-    host.add_directory("work");
-    const auto path = host.path() + "/work";
-    const auto checked = [&](bool writable, bool own_uids) {
-        return checked_mounts(
-                   {{.source = path, .target = "/w", .writable = writable, .is_workspace = true}},
-                   {}, {}, own_uids)
-            .mapped;
-    };
-    REQUIRE(::chmod(path.c_str(), 0700) == 0);
-    CHECK(checked(false, true) == std::set<std::string>{"/w"});
-    CHECK(checked(true, true).empty()); // it is anyway
-    CHECK(checked(false, false).empty());
-    REQUIRE(::chmod(path.c_str(), 0755) == 0); // also on file systems that map no ids
-    CHECK(checked(false, true).empty());
-    if (::geteuid() != 0) {
-        return;
-    }
-    REQUIRE(::chmod(path.c_str(), 0700) == 0);
-    REQUIRE(::chown(path.c_str(), 65534, 65534) == 0); // nobody of berth's
-    try {
-        (void)checked(false, true);
-        FAIL("not refused");
-    } catch (const Error& error) {
-        CHECK(std::string(error.what()).starts_with("default_workspace " + path + ": its mode"));
-        CHECK(error.hint().find("`chown 0 " + path + '`') != std::string::npos);
-    }
 }
 
 TEST_CASE("mounts come parents first and never twice at one place")
