@@ -128,15 +128,21 @@ std::shared_ptr<EnvdClient> RunningBox::go_on_without() noexcept
 
 std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline, const std::stop_token& stop)
 {
+    // A moment: whoever asks looks, just before it lets go, what others have come to need.
+    constexpr std::chrono::milliseconds moment{20};
     std::unique_lock asking(asking_, std::defer_lock);
+    std::shared_ptr<EnvdClient> there;
     {
         const std::lock_guard lock(mutex_);
-        if (goes_on() || (has_time() && !asking.try_lock())) {
-            return envd_; // of another call's request this one has its part, or asks itself later
+        if (goes_on()) {
+            return envd_;
         }
+        there = has_time() ? envd_ : nullptr;
     }
-    if (!asking) {
+    if (!there) {
         asking = turn_to_ask(asking_, deadline, stop);
+    } else if (!asking.try_lock_for(moment)) {
+        return there;
     }
     std::chrono::seconds limit{};
     bool has_time = false;
@@ -168,19 +174,34 @@ std::shared_ptr<EnvdClient> RunningBox::awake(const Deadline& deadline, const st
 std::shared_ptr<EnvdClient> RunningBox::extend(std::chrono::seconds limit, const Deadline& deadline,
                                                const std::stop_token& stop)
 {
-    Connected connected;
-    const auto given = ask_for(limit, connected, deadline, stop);
-    const std::lock_guard lock(mutex_);
-    if (given < limit) { // else each call would ask for what is refused
-        idle_ = std::min<std::chrono::milliseconds>(idle_, most_idle_then);
+    constexpr int most = 3; // each for calls that have come meanwhile, and go on without asking
+    for (int asked = 1;; ++asked) {
+        Connected connected;
+        std::chrono::seconds given{};
+        try {
+            given = ask_for(limit, connected, deadline, stop);
+        } catch (const Error&) {
+            if (asked == 1) {
+                throw;
+            }
+            const std::lock_guard lock(mutex_); // it is awake, and a later call asks
+            return envd_;
+        }
+        const std::lock_guard lock(mutex_);
+        take(connected.box, given);
+        asked_ = true;
+        if (given < limit) { // else each call would ask for what is refused
+            idle_ = std::min<std::chrono::milliseconds>(idle_, most_idle_then);
+            if (needed_until_) {
+                needed_until_ =
+                    std::min(*needed_until_, runs_until_ - idle_ - margin); // all there is
+            }
+        }
+        if (given < limit || is_awake() || asked == most) {
+            return envd_;
+        }
+        limit = wanted_limit();
     }
-    take(connected.box, given);
-    asked_ = true;
-    if (needed_until_) {
-        needed_until_ =
-            std::min(*needed_until_, runs_until_ - idle_ - margin); // all that is to be had
-    }
-    return envd_;
 }
 
 std::shared_ptr<EnvdClient> RunningBox::if_awake() const

@@ -47,8 +47,7 @@ Error as_of_the_way(const Error& error)
 Error not_woken(const Error& error, bool runs)
 {
     constexpr const char* asleep = "the sandbox could not be woken: ";
-    constexpr const char* awake =
-        "the sandbox runs for less than a minute yet, and could not be given more time: ";
+    constexpr const char* awake = "the sandbox could not be given more time: ";
     auto told = as_of_the_way(error);
     if (told.code() != ErrorCode::sandbox_unavailable && told.code() != ErrorCode::busy) {
         return told;

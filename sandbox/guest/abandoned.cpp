@@ -4,11 +4,10 @@
 
 namespace berth::guest {
 
-bool is_abandoned(int note, const std::string& home) noexcept
+bool has_name(int file) noexcept
 {
     struct stat status{};
-    return note >= 0 && ::fstat(note, &status) == 0 && status.st_nlink == 0 &&
-           ::stat(home.c_str(), &status) == 0 && status.st_nlink == 0;
+    return file < 0 || ::fstat(file, &status) != 0 || status.st_nlink > 0;
 }
 
 } // namespace berth::guest

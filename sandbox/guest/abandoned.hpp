@@ -1,13 +1,11 @@
 #pragma once
 
-#include <string>
-
 namespace berth::guest {
 
-/// Whether somebody has removed the session's folder on the host, as by `rm -r`: neither `note`, a
-/// descriptor of GuestConfig::parting_fd, nor the home has a name any more. What is made here
-/// cannot be kept then, and no server finds this machine: each would make another beside it.
-/// False where there is no note.
-[[nodiscard]] bool is_abandoned(int note, const std::string& home) noexcept;
+/// Whether the file has a name on its file system. That of GuestConfig::parting_fd has none once
+/// somebody has removed the session's folder on the host, as by `rm -r`, or has made another
+/// machine there: no server finds this one then, and each would make another beside it. True where
+/// nobody can tell, and where there is no file (-1).
+[[nodiscard]] bool has_name(int file) noexcept;
 
 } // namespace berth::guest

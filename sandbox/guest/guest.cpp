@@ -157,11 +157,12 @@ class Exit {
         };
     }
 
-    /// Where nobody finds it any more, and what it makes cannot be kept.
-    [[nodiscard]] std::function<void()> if_abandoned(int note, const std::string& home) const
+    /// Where nobody finds it any more.
+    [[nodiscard]] std::function<void()> if_abandoned(int note) const
     {
-        return [this, note, home] {
-            if (is_abandoned(note, home)) {
+        // Some file systems count no names at all.
+        return [this, note, counts = has_name(note)] {
+            if (counts && !has_name(note)) {
                 clients_->stop_reading();
                 loop_.stop();
             }
@@ -291,11 +292,11 @@ void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses, int ready
                       {.lifetime_fd = config.lifetime_fd,
                        .idle_end = milliseconds(config.idle_end),
                        .in_use = [&] { return is_used(server, pauses, *commands); },
-                       .at_look = exit.if_abandoned(config.parting_fd, config.home),
+                       .at_look = exit.if_abandoned(config.parting_fd),
                        .unused = exit.noting(protocol::Parting::unused)},
                       exit.now());
     life = &lifetime;
-    hear_of_clients(server, lifetime, pauses, exit.if_abandoned(config.parting_fd, config.home));
+    hear_of_clients(server, lifetime, pauses, exit.if_abandoned(config.parting_fd));
     tell_of_outcomes(server, *commands);
     run_frugally(loop, *commands, pauses, config.ready_fd);
     wind_up(pauses, std::move(commands));

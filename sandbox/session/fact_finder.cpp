@@ -50,7 +50,9 @@ std::string home_sentence(const Settings& settings, const Record& record)
         return {};
     }
     if (record.purging) {
-        return "; its files are being deleted, which whoever clears up next goes on with";
+        return "; the deletion of its files was begun, and `berth sessions kill " +
+               visible(record.id.session) + " --purge` goes on with it";
+        visible(name_of(record)) + " --purge` goes on with it";
     }
     const auto until = kept_until(settings, record);
     auto text =

@@ -397,6 +397,7 @@ Record MachineKeeper::record_of_adopted(const std::string& from, const std::opti
         record.epoch = 1;
         record.kept = kept_from_now();
     }
+    record.purging = false;
     record.state = State::ended;
     record.why = "it was taken over from session " + name_of(from, found);
     record.last_used = std::max(record.last_used, record.created);

@@ -142,7 +142,7 @@ void MachineKeeper::require_same_backend(const Record& record) const
 
 /// The stricter side wins: else whoever starts a server that shall keep a model from the network,
 /// or from a folder, has started one that does not.
-void MachineKeeper::require_no_excess(const Record& record) const
+void MachineKeeper::require_no_excess(const Record& record, const std::string& obstacle) const
 {
     if (!record.made_with) {
         return;
@@ -153,9 +153,14 @@ void MachineKeeper::require_no_excess(const Record& record) const
     }
     const auto wanted = joined(instead(settings_, *record.made_with), " ");
     const auto& name = record.id.session;
-    throw Error(ErrorCode::sandbox_unavailable,
-                "the sandbox of session '" + name + "' was made with " + has +
-                    ", and this server asks for " + (wanted.empty() ? "less" : wanted),
+    const auto what = "the sandbox of session '" + name + "' was made with " + has +
+                      ", and this server asks for " + (wanted.empty() ? "less" : wanted);
+    if (!obstacle.empty()) {
+        throw Error(ErrorCode::sandbox_unavailable,
+                    what + "; no other can be made now: " + obstacle,
+                    "Or start the server with " + has + '.');
+    }
+    throw Error(ErrorCode::sandbox_unavailable, what,
                 "A sandbox keeps what it was made with. Another --session NAME is a sandbox of its "
                 "own, made as this server asks for. Or end this one with `berth sessions kill " +
                     name +
@@ -252,7 +257,7 @@ MachineKeeper::attach(const Wanted& wanted, const Record& found, const Registry:
     if (!change_network(wanted, record, *obtained.sandbox, lock)) {
         return std::nullopt;
     }
-    require_no_excess(record);
+    require_no_excess(record, wanted.obstacle);
     change_terms(wanted, record, *obtained.sandbox, lock);
     // Once for each machine: a connection that broke is no news.
     const bool is_first = wanted.seen.generation != obtained.seen.generation;

@@ -267,7 +267,7 @@ class MachineKeeper {
 
     // ---- machine_keeper.cpp
     void require_same_backend(const Record& record) const;
-    void require_no_excess(const Record& record) const;
+    void require_no_excess(const Record& record, const std::string& obstacle) const;
     /// Of a machine of which nobody knows more than the key, or than that and the record.
     [[nodiscard]] sandbox::MachineRecord machine_of_key(const std::string& key) const;
     [[nodiscard]] sandbox::MachineRecord machine_of_key(const std::string& key,

@@ -310,7 +310,7 @@ TEST_SUITE("session/machine_end")
         backend->before_end = nullptr;
         const auto shown = start()->list();
         REQUIRE(shown.size() == 1);
-        CHECK(shown.at(0).why.find("its files are being deleted") != std::string::npos);
+        CHECK(shown.at(0).why.find("the deletion of its files was begun") != std::string::npos);
         (void)start()->acquire(work);
         CHECK(start()->list().at(0).why.find("deleted") == std::string::npos);
         REQUIRE(start()->kill(work, false));
