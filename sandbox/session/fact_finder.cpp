@@ -52,7 +52,6 @@ std::string home_sentence(const Settings& settings, const Record& record)
     if (record.purging) {
         return "; the deletion of its files was begun, and `berth sessions kill " +
                visible(record.id.session) + " --purge` goes on with it";
-        visible(name_of(record)) + " --purge` goes on with it";
     }
     const auto until = kept_until(settings, record);
     auto text =

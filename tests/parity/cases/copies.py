@@ -215,6 +215,14 @@ class CopiesTest(ParityTest):
         told = self.berth.call_tool("bash_exec", {"command": "cat ~/file"})
         self.assertEqual(told.data["stdout"], "new\n")
         self.assertIn("the session was deleted with its files", told.notices[0])
+        # Of a home that cannot be removed whole, too: what leads to the machine is gone.
+        (folder,) = self.state.path.glob("sessions/*/")
+        for each in folder.iterdir():
+            if each.name != "home":
+                shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
+        self.berth.call_tool("bash_exec", {"command": "true"})
+        self.assertEqual(self.output("cat ~/file"), "new\n")
+        self.wait_until(lambda: len(self.living_guests()) == 1, 5, "the one before has ended")
         # And where only the first server is there.
         (folder,) = self.state.path.glob("sessions/*/")
         shutil.rmtree(folder)

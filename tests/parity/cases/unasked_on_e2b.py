@@ -97,6 +97,16 @@ class AwakeTest(UnaskedTest):
             self.assertFalse(first.result(SOME_SECONDS).is_error)
         self.assertEqual(self.asked(), 1)
 
+    def test_the_time_of_calls_that_begin_at_once_is_that_of_the_longest(self):
+        for _ in range(4):
+            with self.fresh() as server:
+                calls = [server.call_async("bash_exec", {"command": "true", "timeout": 900}),
+                         server.call_async("bash_exec", {"command": "sleep 5000", "timeout": 5400, "background": True})]
+                job = [call.result().data for call in calls][1]["job_id"]
+                self.assertGreater(self.ends_at() - time.time(), 5400)
+                server.call_tool("bash_kill", {"job_id": job})
+            e2b.emulator().do(self.box, "pause")  # its limit is never moved to an earlier time
+
     def test_a_call_that_is_cancelled_while_it_waits_for_more_time(self):
         server = self.fresh()
         with self.unasked(delay=30):
