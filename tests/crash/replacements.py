@@ -55,7 +55,10 @@ class AfterIt(Books):
         if NEWS in notice:
             news.append(notice)
             return True
-        if "reached nobody" not in notice or "bash_output" in notice:
+        # Of one that a server was killed with that had asked its machine for it, the next one finds that
+        # nobody has read what was printed.
+        told = "reached nobody" in notice or "printed has not been read" in notice
+        if not told or "bash_output" in notice:
             return False
         for command in self.world.named_in(notice):
             self.twice += command.answered
