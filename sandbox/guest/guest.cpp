@@ -3,7 +3,6 @@
 #include "sandbox/base/error.hpp"
 #include "sandbox/base/io.hpp"
 #include "sandbox/base/random.hpp"
-#include "sandbox/guest/abandoned.hpp"
 #include "sandbox/guest/commands.hpp"
 #include "sandbox/guest/dispatch.hpp"
 #include "sandbox/guest/event_loop.hpp"
@@ -158,11 +157,10 @@ class Exit {
     }
 
     /// Where nobody finds it any more.
-    [[nodiscard]] std::function<void()> if_abandoned(int note) const
+    [[nodiscard]] std::function<void()> if_abandoned() const
     {
-        // Some file systems count no names at all.
-        return [this, note, counts = has_name(note)] {
-            if (counts && !has_name(note)) {
+        return [this] {
+            if (note_.is_removed()) {
                 clients_->stop_reading();
                 loop_.stop();
             }
@@ -292,11 +290,11 @@ void run_frugally(EventLoop& loop, Commands& commands, Pauses& pauses, int ready
                       {.lifetime_fd = config.lifetime_fd,
                        .idle_end = milliseconds(config.idle_end),
                        .in_use = [&] { return is_used(server, pauses, *commands); },
-                       .at_look = exit.if_abandoned(config.parting_fd),
+                       .at_look = exit.if_abandoned(),
                        .unused = exit.noting(protocol::Parting::unused)},
                       exit.now());
     life = &lifetime;
-    hear_of_clients(server, lifetime, pauses, exit.if_abandoned(config.parting_fd));
+    hear_of_clients(server, lifetime, pauses, exit.if_abandoned());
     tell_of_outcomes(server, *commands);
     run_frugally(loop, *commands, pauses, config.ready_fd);
     wind_up(pauses, std::move(commands));

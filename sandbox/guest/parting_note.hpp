@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace berth::guest {
@@ -15,7 +16,12 @@ namespace berth::guest {
 class PartingNote {
   public:
     /// `fd`: owned from here on; -1: nobody wants to know.
-    explicit PartingNote(int fd) : file_(fd) {}
+    explicit PartingNote(int fd) : file_(fd), counts_(has_name()) {}
+
+    /// Whether it has lost its name on the host: somebody has removed the session's folder there,
+    /// as by `rm -r`, or has made another machine in it. No server finds this one then, and each
+    /// would make another beside it. False where nobody can tell: some file systems count no names.
+    [[nodiscard]] bool is_removed() const noexcept { return counts_ && !has_name(); }
 
     /// In place of the byte that is there, for which a full disk has room. Of several the last one
     /// counts; where it cannot be written the end is told as a loss. Behind it `words`, where there
@@ -32,7 +38,14 @@ class PartingNote {
     }
 
   private:
+    [[nodiscard]] bool has_name() const noexcept
+    {
+        struct stat status{};
+        return !file_ || ::fstat(file_.get(), &status) != 0 || status.st_nlink > 0;
+    }
+
     UniqueFd file_;
+    bool counts_; ///< it had a name when the guest began
 };
 
 } // namespace berth::guest

@@ -1,8 +1,10 @@
 #include "sandbox/local/feasible.hpp"
 
 #include "sandbox/base/error.hpp"
+#include "sandbox/base/is_in.hpp"
 #include "sandbox/base/unique_fd.hpp"
 #include "sandbox/local/blockers.hpp"
+#include "sandbox/local/environment.hpp"
 #include "sandbox/local/failure.hpp"
 #include "sandbox/local/launch_spec.hpp"
 #include "sandbox/local/mount_rules.hpp"
@@ -13,7 +15,6 @@
 #include <algorithm>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -21,13 +22,6 @@
 
 namespace berth::local {
 namespace {
-
-constexpr std::string_view home_inside = "/home/user";
-
-bool is_below(std::string_view path, std::string_view folder)
-{
-    return path.starts_with(folder) && path.substr(folder.size()).starts_with('/');
-}
 
 bool is_directory(const std::string& path)
 {
@@ -42,17 +36,17 @@ void require_way_through_home(const std::string& home, const std::vector<sandbox
     if (!folder) {
         return; // it is made with the machine
     }
-    std::vector<Bind> binds{{.source = home, .target = std::string(home_inside), .late = true}};
+    std::vector<Bind> binds{{.source = home, .target = std::string(inner_home), .late = true}};
     for (const auto& mount : mounts) {
         const bool in_another = std::any_of(binds.begin() + 1, binds.end(), [&](const Bind& bind) {
-            return is_below(mount.target, bind.target);
+            return is_in(mount.target, bind.target);
         });
         binds.push_back({.source = mount.source, .target = mount.target});
-        if (in_another || !is_below(mount.target, home_inside)) {
+        if (in_another || !is_in(mount.target, inner_home)) {
             continue; // checked_mounts() has looked there
         }
         const auto obstacle = find_obstacle(folder.get(), binds, binds.size() - 1,
-                                            is_directory(mount.source), home_inside.size());
+                                            is_directory(mount.source), inner_home.size());
         if (obstacle) {
             throw Failure(obstacle->step, 0, obstacle->text);
         }
